@@ -29,6 +29,7 @@ REFUSED = [
     (r"Unknown option '(ENCRYPT|PAGE_COMPRESS)", "option of InnoDB"),
     (r"Storage engine ENGINE of the table .* doesn't have this option", "flush for export"),
     (r"create option '(DATA|INDEX) DIRECTORY'", "data directory"),
+    (r"create option 'FULLTEXT ... WITH PARSER'", "fulltext parser"),
 ]
 
 START = re.compile(
@@ -91,10 +92,13 @@ ONLY_ENGINE = re.compile(
 )
 ENGINE = re.compile(r"\b(shale|innodb)\b", re.IGNORECASE)
 SESSION = re.compile(
-    r"(shale|innodb)(?=_lock_wait_timeout)|(?<=gtid_slave_pos_)(shale|innodb)\b", re.IGNORECASE
+    r"(shale|innodb)(?=_(lock_wait_timeout|ft_(enable|user|server)_stopword|ft_(min|max)_token))|"
+    r"(?<=gtid_slave_pos_)(shale|innodb)\b", re.IGNORECASE
 )
 # What SHALE adds to the message: who waited for what.
 DEADLOCK = re.compile(r"(try restarting transaction); deadlock: [^\n]*")
+# What is wrong with a text that MATCH is asked for, in each engine's words.
+PARSE = re.compile(r"(?<=ERROR 42000: syntax error)(, unexpected | in the text of MATCH )[^\n]*")
 # Numbers of the server's process and of statements.
 NUMBERS = re.compile(r"(#sql-[a-z]*-?)[0-9a-f]+-[0-9a-f]+|\b(Xid = )\d+")
 FOLDER = re.compile(r"(/dev/shm/shale-against-\d+|\S*/mariadb/against)/(SHALE|InnoDB)(/\d+)?\b")
@@ -120,7 +124,7 @@ class Difference:
 
 def lines_of(text: str) -> list[str]:
     """Lines with both engines' name as one, and without the driver's own remarks."""
-    text = NUMBERS.sub(r"\1\2N", DEADLOCK.sub(r"\1", text))
+    text = PARSE.sub("", NUMBERS.sub(r"\1\2N", DEADLOCK.sub(r"\1", text)))
     text = ENGINE.sub("ENGINE", SESSION.sub("ENGINE", FOLDER.sub("VARDIR", text)))
     lines = text.split("\n")
     if "mysqltest: " not in text:
@@ -285,7 +289,7 @@ class Comparison:
         if given == expected and statement == other_statement:
             # Made anew, or gone, on both sides: what was not there before is no longer missed.
             if self.tainted and not any(line.startswith("ERROR") for line in given):
-                if re.match(r"\s*(create|drop)\b", statement, re.IGNORECASE):
+                if re.match(r"\s*(create|drop)\s+(?!(\w+\s+)?index\b)", statement, re.IGNORECASE):
                     self.tainted -= names_in(statement)
             if self.missed and AFTERWARDS.match(statement):
                 # What it was told of the refused statement, it has in variables from here on.

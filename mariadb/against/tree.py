@@ -10,17 +10,24 @@ import pathlib
 import re
 import shutil
 
-# What is read as a test, or as options of the server.
+# What is read as a test, or as options of the server; of Perl only what copies tables' files.
 TEXTS = {".test", ".inc", ".opt", ".cnf", ".combinations"}
+COPIES = "innodb-util.pl"
 
 # Where the name stands for the engine of tables: ENGINE=InnoDB, default-storage-engine=innodb,
 # `let $engine_type= 'InnoDB'`, gtid_pos_auto_engines="innodb", if ($engine == innodb), also within two quotes.
 NAMED = re.compile(
-    rb"((?:engines?[a-z_0-9]*['\"`]?\s*(?:=|==|!=|<>|\s)\s*|[=!]=\s*)['\"`]{0,2})innodb\b", re.IGNORECASE
+    # (A text may have "storage engine innodb".)
+    rb"((?:(?<!storage )engines?[a-z_0-9]*['\"`]?\s*(?:=|==|!=|<>|\s)\s*|storage engine\s*=\s*|[=!]=\s*)"
+    # Nor is its status another engine's: tests wait there for its purge.
+    rb"['\"`]{0,2})innodb\b(?!\s+(?:status|mutex))", re.IGNORECASE
 )
 INNODB = re.compile(rb"innodb", re.IGNORECASE)
 # What the two engines name differently.
-TIMEOUT = re.compile(rb"innodb(?=[_-]lock[_-]wait[_-]timeout)", re.IGNORECASE)
+VARIABLES = re.compile(
+    rb"innodb(?=[_-](lock[_-]wait[_-]timeout|ft[_-](enable|user|server)[_-]stopword|ft[_-](min|max)[_-]token))",
+    re.IGNORECASE,
+)
 # Where tests wait until somebody waits.
 TRANSACTIONS = re.compile(rb"information_schema\.(innodb_lock_waits|innodb_trx)\b", re.IGNORECASE)
 OURS = {
@@ -34,6 +41,12 @@ OURS = {
 }
 # A list of engines, and the tables that the server names after them.
 ENGINES = re.compile(rb"gtid_pos_auto_engines\s*=[^;\n]*|gtid_slave_pos_innodb", re.IGNORECASE)
+# A table that is exported: InnoDB has two files for it. One that is copied twice is the same.
+FILE_COMMAND = re.compile(
+    rb"^\s*(?:--)?\s*(?:copy_file|move_file|remove_file|file_exists)\b.*$", re.IGNORECASE | re.MULTILINE
+)
+FILE = re.compile(rb"\.(?:ibd|cfg)\b")
+FILE_OF_TABLE = re.compile(rb'(?<="%s)\.(?:ibd|cfg)(?=")')
 REPLACED = re.compile(rb"^\s*(?:--)?\s*replace_result\b.*$", re.IGNORECASE | re.MULTILINE)
 WORD = re.compile(rb"(?<=\s)(['\"]?)innodb(['\"]?\s+\S+)", re.IGNORECASE)
 
@@ -42,8 +55,9 @@ def rewritten(text: bytes) -> bytes:
     """A test, or options of one, for SHALE."""
     text = NAMED.sub(rb"\1SHALE", text)
     text = ENGINES.sub(lambda named: INNODB.sub(b"SHALE", named.group()), text)
-    text = TIMEOUT.sub(b"shale", text)
+    text = VARIABLES.sub(b"shale", text)
     text = TRANSACTIONS.sub(lambda name: OURS[name.group(1).lower()], text)
+    text = FILE_COMMAND.sub(lambda line: FILE.sub(b".shale", line.group()), text)
     return REPLACED.sub(lambda line: WORD.sub(rb"\g<0> \1SHALE\2", line.group()), text)
 
 
@@ -59,20 +73,25 @@ def without_sections(text: bytes, names: set[bytes]) -> bytes:
 
 
 OTHER_ENGINES = {b"myisam", b"heap", b"aria", b"traditional"}
+# How InnoDB stores pages, of which SHALE has none: its defaults are enough.
+PAGES = {b"64k", b"32k", b"8k", b"4k", b"redundant", b"compact", b"strict_crc32", b"read-ahead"}
 
 
 def content(path: pathlib.Path, engine: str) -> bytes | None:
     """What a file is for an engine; nothing if it is as it was."""
+    if engine == "SHALE" and path.name == COPIES:
+        return FILE_OF_TABLE.sub(b".shale", path.read_bytes())
     if path.suffix not in TEXTS:
         return None
     text = given = path.read_bytes()
     if path.suffix == ".combinations" and b"innodb" in text:
-        text = without_sections(text, OTHER_ENGINES)
+        text = without_sections(text, OTHER_ENGINES | PAGES)
     if path.name == "default_mysqld.cnf":
         text = text.replace(
             b"default-storage-engine=myisam",
             f"default-storage-engine={engine}\nplugin-load-add=ha_shale\n"
-            "loose-shale-memory=64M".encode(),
+            # Where only one engine waits for another session the test is to go on.
+            "loose-shale-memory=64M\nlock-wait-timeout=10".encode(),
         )
     elif engine == "SHALE":
         text = rewritten(text)

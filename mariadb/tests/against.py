@@ -44,6 +44,7 @@ def classes() -> None:
     shows = "show binlog events;\nXid = "
     gives(f"{shows}166 /* #sql-exchange-539f-4 */\n", f"{shows}17 /* #sql-exchange-aa-b */\n")
     gives(f"{shows}166 /* #sql-exchange-539f-4 */\n", f"{shows}166 /* #sql-alter-539f-4 */\n", "rest")
+    gives("set shale_ft_enable_stopword=0;\n", "set innodb_ft_enable_stopword=0;\n")
     gives("show tables;\ngtid_slave_pos_SHALE\n", "show tables;\ngtid_slave_pos_InnoDB\n")
     explain = "explain select * from t;\nid\ttype\n"
     gives(f"{explain}1\tALL\n", f"{explain}1\tref\n", "plan")
@@ -53,6 +54,11 @@ def classes() -> None:
     gives(f"{keys}a\t10\n", f"{keys}b\t9\n", "rest")
     alter = "alter table t add b int;\n"
     gives(f"{alter}affected rows: 0\n", f"{alter}affected rows: 3\n", "way")
+    match = "select * from t where match (a) against ('*');\nERROR 42000: "
+    gives(f"{match}syntax error in the text of MATCH ... AGAINST: an operator without a word\n",
+          f"{match}syntax error, unexpected $end\n")
+    gives(f"{match}syntax error in the text of MATCH ... AGAINST: an operator without a word\n",
+          f"{match}no such column\n", "rest")
     deadlock = "update t set a = 1;\nERROR 40001: Deadlock found; try restarting transaction"
     gives(f"{deadlock}; deadlock: transaction 1 waits\n", f"{deadlock}\n")
     optimize = "optimize table t;\nTable\tMsg\n"
@@ -78,6 +84,9 @@ def what_is_refused() -> None:
     anew = "drop table if exists c;\ncreate table c (a int);\nselect * from c;\na\n"
     gives(f"{create}{error}{anew}2\n", f"{create}{anew}1\n", "refused", "rest")
     gives(f"select * from c;\n{missing}", "select * from c;\na\n1\n", "rest")
+    # An index that both get makes no table anew.
+    index = "create fulltext index i on c (b);\nselect * from c;\na\n"
+    gives(f"{create}{error}{index}2\n", f"{create}{index}1\n", "refused", "cascade")
 
 
 def files() -> None:
@@ -86,6 +95,8 @@ def files() -> None:
         ("create table t (a int) engine=innodb;", "create table t (a int) engine=SHALE;"),
         ("alter table t engine = 'InnoDB'", "alter table t engine = 'SHALE'"),
         ("create table t (a int) engine innodb", "create table t (a int) engine SHALE"),
+        ("alter table t storage engine = innodb", "alter table t storage engine = SHALE"),
+        ("insert into t values ('storage engine innodb')", "insert into t values ('storage engine innodb')"),
         ("--default-storage-engine=innodb", "--default-storage-engine=SHALE"),
         ("set default_storage_engine= InnoDB;", "set default_storage_engine= SHALE;"),
         ("let $engine_type= InnoDB;", "let $engine_type= SHALE;"),
@@ -96,6 +107,12 @@ def files() -> None:
         ("select * from mysql.gtid_slave_pos_InnoDB", "select * from mysql.gtid_slave_pos_SHALE"),
         ("set innodb_lock_wait_timeout=1", "set shale_lock_wait_timeout=1"),
         ("--replace_result InnoDB ENGINE", "--replace_result InnoDB ENGINE SHALE ENGINE"),
+        ("set global innodb_ft_server_stopword_table='test/t'", "set global shale_ft_server_stopword_table='test/t'"),
+        ("--innodb-ft-min-token-size=2", "--shale-ft-min-token-size=2"),
+        ("set global innodb_ft_aux_table='test/t'", "set global innodb_ft_aux_table='test/t'"),
+        ("--copy_file $d/t.ibd $d/t.cfg.old", "--copy_file $d/t.shale $d/t.shale.old"),
+        ("select 't.ibd'", "select 't.ibd'"),
+        ("show engine innodb status", "show engine innodb status"),
         # Names that only have it in them stay.
         ("select * from t1_innodb", "select * from t1_innodb"),
         ("--source include/have_innodb.inc", "--source include/have_innodb.inc"),
@@ -105,6 +122,17 @@ def files() -> None:
         checked += 1
     combinations = b"[innodb]\nx\n[myisam]\ny\n[trx_id]\nz\n"
     assert tree.without_sections(combinations, {b"myisam"}) == b"[innodb]\nx\n[trx_id]\nz\n"
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = pathlib.Path(folder) / "innodb_page_size.combinations"
+        sizes.write_text("[64k]\ninnodb-page-size=64K\n[16k]\ninnodb-page-size=16K\n")
+        copies = pathlib.Path(folder) / "innodb-util.pl"
+        copies.write_text('$file = sprintf("%s.ibd", $table); print "$file: .ibd\\n";')
+        for engine in run.ENGINES:
+            assert tree.content(sizes, engine) == b"[16k]\ninnodb-page-size=16K\n"
+        assert tree.content(copies, "InnoDB") is None
+        assert tree.content(copies, "SHALE") == (
+            b'$file = sprintf("%s.shale", $table); print "$file: .ibd\\n";')
+    checked += 2
 
 
 def verdicts() -> None:
@@ -130,7 +158,10 @@ def verdicts() -> None:
         checked += 1
     late = run.Ran("main.x", "timeout", "the time limit")
     assert main.judge(late, late, (one, one[:-2]), None).kind == "not run"
-    checked += 1
+    left_out = {"main.x": "slow", "innodb.log_*": "of InnoDB"}
+    for test, out in [("main.x", True), ("main.xy", False), ("innodb.log_file", True), ("innodb.mvcc", False)]:
+        assert main.is_left_out(test, left_out) is out, test
+    checked += 2
 
 
 def results() -> None:

@@ -114,6 +114,8 @@ FORMATS = Section(
                 " from information_schema.tables where table_schema = database()",
             ),
             says={"innodb": "yes"},
+            note="SHALE: one log and one folder for all tables, each of which needs the whole at a start;"
+            " that folder, `#shale`, may be a link to another device",
         ),
         Feature(
             "Texts and blobs of 16 MB and more",

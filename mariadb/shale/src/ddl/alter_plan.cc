@@ -37,6 +37,37 @@ constexpr alter_table_operations kRebuild =
 // Values that differ each time they are computed, so that a row is never found again by them.
 constexpr uint kRandom = VCOL_NON_DETERMINISTIC | VCOL_NEXTVAL | VCOL_AUTO_INC | VCOL_IMPOSSIBLE;
 
+// Whether anything was told but notes, which nobody else hears of.
+class Listener : public Internal_error_handler {
+ public:
+  bool handle_condition(THD *, uint, const char *, Sql_condition::enum_warning_level *level,
+                        const char *, Sql_condition **) override {
+    heard_ = heard_ || *level != Sql_condition::WARN_LEVEL_NOTE;
+    return true;
+  }
+  bool heard() const { return heard_; }
+
+ private:
+  bool heard_ = false;
+};
+
+// Whether a column can hold its default, an expression. Of one that it cannot the server tells at
+// the first row that gets it.
+bool holds_default(TABLE *table, Field *field) {
+  THD *thd = table->in_use;
+  Listener listener;
+  const enum_check_fields saved = thd->count_cuted_fields;
+  Query_arena backup;
+  thd->count_cuted_fields = CHECK_FIELD_WARN;
+  thd->push_internal_handler(&listener);
+  thd->set_n_backup_active_arena(table->expr_arena, &backup);
+  field->default_value->expr->save_in_field(field, false);
+  thd->restore_active_arena(table->expr_arena, &backup);
+  thd->pop_internal_handler();
+  thd->count_cuted_fields = saved;
+  return !listener.heard();
+}
+
 // The server counts rand() among what differs from session to session only.
 bool is_random(const Virtual_column_info &value) {
   return (value.flags & kRandom) != 0 || (value.expr->used_tables() & RAND_TABLE_BIT) != 0;
@@ -166,6 +197,9 @@ const char *Planner::new_column_rebuild(Field *field, const ColumnDef &column) c
   if (value != nullptr && ((value->flags & ~uint(VCOL_SESSION_FUNC | VCOL_TIME_FUNC)) != 0 ||
                            is_random(*value))) {
     return "the default of a new column differs from row to row";
+  }
+  if (value != nullptr && !holds_default(altered_, field)) {
+    return "the default of a new column does not fit into it";
   }
   if (column.in_key) return "the primary key changes";
   return nullptr;

@@ -109,6 +109,16 @@ void note_indexes_there(AlterContext *context) {
   SharedTable::note_new_trees(context->path, from);
 }
 
+const char *word_of(enum_sql_command command) {
+  switch (command) {
+    case SQLCOM_FLUSH: return "FLUSH";
+    case SQLCOM_TRUNCATE: return "TRUNCATE";
+    case SQLCOM_DROP_TABLE:
+    case SQLCOM_DROP_DB: return "DROP";
+    default: return "ALTER";
+  }
+}
+
 }  // namespace
 
 // Waits until nobody who has written to the tree is still under way; the error is told.
@@ -122,11 +132,10 @@ Error ha_shale::wait_for_writers(THD *thd, const shale_tree *tree) {
     if (waited + kAskMillis >= most) {
       const std::string &text = error.text();
       const size_t from = std::min(text.find("transaction "), text.size());
-      const bool flushes = thd->lex->sql_command == SQLCOM_FLUSH;
       my_printf_error(ER_LOCK_WAIT_TIMEOUT,
                       "Lock wait timeout exceeded; %s TABLE waits for those who have written to "
                       "the table: %s; is it a prepared one, as XA RECOVER lists them?",
-                      MYF(0), flushes ? "FLUSH" : "ALTER",
+                      MYF(0), word_of(thd->lex->sql_command),
                       text.substr(from, text.find(';', from) - from).c_str());
       return error;
     }

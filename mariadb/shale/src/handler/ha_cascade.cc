@@ -17,6 +17,15 @@ namespace {
 constexpr unsigned kMostLevels = 15;
 constexpr unsigned kRowsBetweenLooks = 1024;
 
+// Whether a BINARY column has the value without a byte of its own behind it, with which it would be
+// another one.
+bool is_as_long(Field *to, Field *from) {
+  if (to->real_type() != MYSQL_TYPE_STRING || to->charset() != &my_charset_bin) return true;
+  if (from->charset() != &my_charset_bin) return true;
+  String value, given;
+  return to->val_str(&value)->length() == from->val_str(&given)->length();
+}
+
 // False: it does not fit.
 bool copy_value(Field *to, Field *from) {
   THD *thd = to->table->in_use;
@@ -25,7 +34,7 @@ bool copy_value(Field *to, Field *from) {
   Dummy_error_handler quiet;
   thd->push_internal_handler(&quiet);
   thd->count_cuted_fields = CHECK_FIELD_WARN;
-  const bool fits = field_conv(to, from) == 0;
+  const bool fits = field_conv(to, from) == 0 && is_as_long(to, from);
   thd->count_cuted_fields = counts;
   thd->pop_internal_handler();
   thd->cuted_fields = cut;

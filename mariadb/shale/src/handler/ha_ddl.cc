@@ -14,6 +14,7 @@
 #include "engine/table_files.h"
 #include "engine/trees.h"
 #include "tables/constraint_text.h"
+#include "txn/in_doubt.h"
 #include "words/stopword_table.h"
 
 #include <algorithm>
@@ -33,6 +34,7 @@ int check_definition(TABLE *form, HA_CREATE_INFO *info) {
     const KEY &key = form->key_info[number];
     if ((key.flags & HA_FULLTEXT) == 0) continue;
     for (uint part = 0; part < key.user_defined_key_parts; part++) {
+      // Nor has InnoDB such an index.
       if (!form->field[key.key_part[part].fieldnr - 1]->stored_in_db()) {
         my_error(ER_UNSUPPORTED_ACTION_ON_GENERATED_COLUMN, MYF(0));
         return HA_ERR_UNSUPPORTED;
@@ -193,6 +195,20 @@ bool drops_by_name(THD *thd) {
   return command == SQLCOM_DROP_TABLE || command == SQLCOM_DROP_DB;
 }
 
+// A prepared transaction that has lost its connection has no metadata lock. The error is told.
+Error wait_to_drop(THD *thd, const TableDef &def) {
+  if (def.temporary || def.discarded || def.indexes.empty()) return 0;
+  shale_tree *tree = nullptr;
+  const std::string name = tree_name(def.table_id, def.indexes[0].id);
+  // One that cannot be opened is dropped all the same.
+  if (consume_error(shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &tree))) {
+    return 0;
+  }
+  const TreeHandle primary(tree);
+  if (Error error = engine().in_doubt.finish_commits()) return error;
+  return ha_shale::wait_for_writers(thd, primary.get());
+}
+
 }  // namespace
 
 // Whether another table that stays has this one for its parent.
@@ -229,6 +245,7 @@ int ha_shale::delete_table(const char *name) {
   if (lost && !drops_by_name(ha_thd())) return HA_ERR_NO_SUCH_TABLE;
   TableDef def;
   Error error = engine().catalog.read(name, &def);
+  if (!error && drops_by_name(ha_thd())) error = wait_to_drop(ha_thd(), def);
   if (!error) {
     error = shale_sql::drop_table(name, def);
   } else if (error == HA_ERR_NO_SUCH_TABLE && !is_partition(name) &&
@@ -254,6 +271,9 @@ int ha_shale::rename_table(const char *from, const char *to) {
 // It costs the same at any size, and the space is free at once.
 int ha_shale::truncate() {
   TableDef def = *shared_->def;
+  if (!def.temporary) {
+    if (int error = wait_for_prepared(ha_thd())) return error;
+  }
   if (def.discarded) {
     push_warning_printf(ha_thd(), Sql_condition::WARN_LEVEL_WARN, ER_TABLESPACE_DISCARDED,
                         ER_THD(ha_thd(), ER_TABLESPACE_DISCARDED), table->s->table_name.str);

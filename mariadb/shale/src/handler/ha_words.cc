@@ -77,7 +77,11 @@ int ha_shale::search_words(uint flags, const Index &index, std::string_view text
                       "or a parenthesis without the other",
                       MYF(0));
       return kTold;
-    case WordSyntax::kTooDeep: return HA_ERR_OUT_OF_MEM;
+    case WordSyntax::kTooDeep:
+      // The number that InnoDB gives.
+      my_printf_error(HA_ERR_OUT_OF_MEM,
+                      "the text of MATCH ... AGAINST has too many parentheses", MYF(0));
+      return kTold;
     default: break;
   }
   uint64_t rows = 0;

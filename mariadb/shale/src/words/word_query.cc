@@ -12,6 +12,9 @@ namespace shale_sql {
 
 namespace {
 
+// How deep a text is parsed to tell whether it is wrong; the limit of groups is looked for then.
+constexpr unsigned kDeepestParsed = 200;
+
 enum class Sign : uint8_t { kEnd, kOper, kNumber, kWord, kText };
 
 struct Lexeme {
@@ -88,7 +91,7 @@ class Parser {
   WordSyntax run(QueryNodePtr *root) {
     *root = list();
     if (good_ == WordSyntax::kGood && lexer_.now().sign != Sign::kEnd) return WordSyntax::kBad;
-    return good_;
+    return good_ == WordSyntax::kGood && too_deep_ ? WordSyntax::kTooDeep : good_;
   }
 
  private:
@@ -128,7 +131,8 @@ class Parser {
 
   QueryNodePtr group() {
     lexer_.next();
-    if (++depth_ > kDeepestGroup) return fail(WordSyntax::kTooDeep);
+    if (++depth_ > kDeepestParsed) return fail(WordSyntax::kTooDeep);
+    too_deep_ = too_deep_ || depth_ > kDeepestGroup;
     QueryNodePtr inner = list();
     depth_--;
     if (!lexer_.is(')')) return fail(WordSyntax::kBad);
@@ -218,6 +222,7 @@ class Parser {
   const WordForms &forms_;
   Lexer lexer_;
   unsigned depth_ = 0, groups_ = 0;
+  bool too_deep_ = false;
   WordSyntax good_ = WordSyntax::kGood;
 };
 

@@ -952,3 +952,14 @@ insert into c values (7);
 alter table p add key (b);
 insert into c values (7);
 drop table c, p;
+-- A cascade writes no other value than the parent's: a BINARY column is not filled up.
+create table p (id int primary key, b varbinary(3) not null unique);
+create table c (b binary(2) not null, foreign key (b) references p (b) on update cascade);
+insert into p values (1, 0x4100), (2, 0x41);
+insert into c values (0x41);
+update p set b = 0x12 where id = 1;
+update p set b = 0x123456 where id = 1;
+select hex(p.b), hex(c.b) from p, c where id = 1;
+update p set b = 0x1220 where id = 1;
+select hex(p.b), hex(c.b) from p, c where id = 1;
+drop table c, p;
