@@ -347,7 +347,8 @@ class Pair:
         self.counts["statements"] += 1
         if "/*same*/" in step.sql:
             found = compare("/*loose*/" + step.sql, answers[0], self.last)
-            if found is not None and not self.server_is_wrong(step):
+            # No answer of InnoDB's excuses one that only SHALE was asked for.
+            if found is not None and (len(self.answers) == 1 or not self.server_is_wrong(step)):
                 self.differs(Difference(f"{found[0]} of two plans", step, *found[1:]))
             return self.last
         self.last = answers[0]

@@ -89,7 +89,7 @@ class Program:
         temporary = chance.random() < 0.15
         kind = chance.random()
         if kind < 0.8 or not self.tables:
-            table = schema.new_table(chance, self.name("t"), temporary)
+            table = self.new_table(temporary)
             self.constrain(table)
             if self.do(table.declared()):
                 self.tables.append(table)
@@ -124,6 +124,9 @@ class Program:
             if chance.random() < 0.3:
                 self.do(f"drop table {quoted(table.name)}")
                 self.tables.remove(table)
+
+    def new_table(self, temporary: bool) -> Table:
+        return schema.new_table(self.chance, self.name("t"), temporary)
 
     def constrain(self, table: Table) -> None:
         """Foreign keys for half of the tables that have another beside them."""
@@ -461,7 +464,7 @@ class Program:
 
     def handler(self) -> None:
         chance, table = self.chance, self.table()
-        keys = [key for key in table.keys if key.parts and not key.tail and not key.overlaps]
+        keys = [key for key in table.keys if key.parts and key.ordered and not key.tail and not key.overlaps]
         if not keys or table.temporary or table.partition:
             return
         key = chance.choice(keys)
@@ -482,6 +485,9 @@ class Program:
     def routine(self) -> None:
         routines.routine(self)
 
+    CHANGES = alter.CHANGES
+    # A branch of XA takes no DDL.
+    IN_BRANCH = {"insert", "update", "delete", "select", "transaction"}
     WEIGHTS: list[tuple[Callable[["Program"], None], int]] = [
         (create, 5), (drop, 1), (truncate, 1), (rename, 1), (alter, 10), (insert, 32), (update, 16),
         (delete, 6), (multi, 3), (select, 22), (transaction, 12), (session, 3), (administer, 3),
@@ -506,9 +512,7 @@ class Program:
                 self.clock += 1
                 self.do(f"set timestamp={self.clock}")
             act = chance.choices(acts, weights)[0]
-            # A branch of XA takes no DDL.
-            if not self.branch or act.__name__ in ("insert", "update", "delete", "select",
-                                                   "transaction"):
+            if not self.branch or act.__name__ in self.IN_BRANCH:
                 act(self)
         self.finish()
 
@@ -526,7 +530,7 @@ class Program:
             self.do(f"select * from {name}{everything}")
             self.do(f"check table {name} extended /*meta*/")
             for key in table.keys:
-                if not key.tail and not key.overlaps:
+                if key.ordered and not key.tail and not key.overlaps:
                     names = ", ".join(quoted(one) for one in key.columns)
                     self.do(f"select {names} from {name} force index (`{key.name}`)"
                             " /*keyed*/")
