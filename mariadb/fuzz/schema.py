@@ -102,8 +102,6 @@ class Table:
     partitions: list[str] = dataclasses.field(default_factory=list)
     temporary: bool = False
     versioned: bool = False
-    # Versions are numbered by transactions.
-    by_ids: bool = False
     period: bool = False
     serial: int = 0
     foreign: list[Foreign] = dataclasses.field(default_factory=list)
@@ -149,10 +147,6 @@ class Table:
         parts = [one.declared() for one in self.columns]
         if self.period:
             parts += ["`pf` date not null", "`pt` date not null", "period for `app` (`pf`, `pt`)"]
-        if self.by_ids:
-            parts += [f"`{name}` bigint unsigned generated always as row {which} invisible"
-                      for name, which in (("rs", "start"), ("re", "end"))]
-            parts.append("period for system_time (`rs`, `re`)")
         parts += [key.declared() for key in [*self.keys, *self.foreign]]
         text = "temporary " if self.temporary else ""
         tail = " with system versioning" if self.versioned else ""

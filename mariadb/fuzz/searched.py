@@ -69,6 +69,7 @@ def shape_type(chance: random.Random) -> Type:
     sql = kind + (f" ref_system_id={number}" if number and chance.random() < 0.5 else "")
     relations = [one for one in RELATIONS if chance.random() < 0.5]
     near = [literal(one) for one in windows]
+    relations = [one for one in relations if "disjoint" not in one]
     asked = [*EQUAL, *(one.replace("{w}", chance.choice(near)) for one in relations), *relations]
     return Type(sql, "shape", [literal(one) for one in shapes], prefix=32, asked=asked)
 
@@ -135,9 +136,7 @@ def version(chance: random.Random, table: Table) -> None:
     for one in table.base:
         if not one.numbers and chance.random() < 0.12:
             one.tail = " without system versioning"
-    if not table.partition and chance.random() < 0.1:
-        table.by_ids = True
-    elif not table.partition and chance.random() < 0.25:
+    if not table.partition and chance.random() < 0.25:
         table.partition = " partition by system_time " + chance.choice([
             "(partition p0 history, partition p2 current)", "limit 5 partitions 3",
             "(partition p0 history, partition p1 history, partition p2 current)",

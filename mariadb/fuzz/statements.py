@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import random
 import re
-from typing import Callable
+from typing import Any, Callable
 
 import alter
 import foreign
@@ -164,6 +164,10 @@ class Program:
 
     def alter(self) -> None:
         alter.alter(self, self.table())
+
+    def changes(self) -> list[Any]:
+        """Those of ALTER TABLE, with their weights."""
+        return alter.FOREIGN if self.foreign_keys else alter.CHANGES
 
     def foreign(self) -> None:
         if self.foreign_keys:
@@ -485,7 +489,6 @@ class Program:
     def routine(self) -> None:
         routines.routine(self)
 
-    CHANGES = alter.CHANGES
     # A branch of XA takes no DDL.
     IN_BRANCH = {"insert", "update", "delete", "select", "transaction"}
     WEIGHTS: list[tuple[Callable[["Program"], None], int]] = [
