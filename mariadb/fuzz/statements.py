@@ -96,6 +96,9 @@ class Program:
                 self.insert(table)
             return
         old = self.table()
+        # InnoDB has no words in temporary tables.
+        if any(key.kind == "fulltext key" for key in old.keys):
+            temporary = False
         word = "temporary table" if temporary else "table"
         table = Table(self.name("t"), copy.deepcopy(old.columns), copy.deepcopy(old.keys), "", [], temporary,
                       serial=old.serial, period=old.period)

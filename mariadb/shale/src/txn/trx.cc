@@ -28,7 +28,7 @@ Trx::~Trx() {
   set_number(0);
   shale_txn_rollback(txn_);
   shale_prepared_free(prepared_);
-  end_writes();
+  end_writes(false);
 }
 
 Trx *Trx::find(THD *thd) { return static_cast<Trx *>(thd_get_ha_data(thd, engine().hton)); }
@@ -250,6 +250,7 @@ Error Trx::rollback() {
   txn_ = nullptr;
   // Numbers that were given out are not given again, though nothing came of it.
   Error kept = keep_numbers();
+  end_writes(true);
   end();
   return error ? std::move(error) : std::move(kept);
 }
@@ -271,12 +272,12 @@ void Trx::end() {
   commit_error_ = Error();
   numbered_.clear();
   load_.end();
-  end_writes();
+  end_writes(false);
   held_.clear();
 }
 
-void Trx::end_writes() {
-  for (const auto &table : writes_) table->end();
+void Trx::end_writes(bool undone) {
+  for (const auto &[table, rows] : writes_) table->end(rows, undone);
   writes_.clear();
 }
 
