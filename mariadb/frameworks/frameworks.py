@@ -7,7 +7,6 @@ import dataclasses
 import datetime
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -21,11 +20,6 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 from server import Layout, Server, free_port, shell  # noqa: E402
 
 ENGINES = ("SHALE", "InnoDB")
-# What SHALE refuses with an error that says so: such a test needs no reason of its own.
-REFUSED = {
-    r"doesn't support FULLTEXT": "fulltext",
-    r"doesn't support SPATIAL": "spatial",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +31,10 @@ class Framework:
     databases: tuple[str, ...]
     tests: tuple[str, ...]
     sample: tuple[str, ...]
+
+    def told(self) -> str:
+        """Its name, with the version."""
+        return f"{self.name}=={self.package.partition('==')[2]}"
 
     def folder(self) -> pathlib.Path:
         """Where the package's source is, in the cache."""
@@ -97,7 +95,7 @@ class Django(Python):
         self, folder: pathlib.Path, port: int, report: pathlib.Path, sample: bool
     ) -> subprocess.Popen[bytes]:
         work = folder / "tests"
-        labels = self.sample if sample else tuple(sorted(
+        labels = self.sample if sample else self.tests or tuple(sorted(
             one.name for one in work.iterdir()
             if one.name not in self.LEFT_OUT and ((one / "models.py").exists() or (one / "models").exists())
         ))
@@ -107,12 +105,23 @@ class Django(Python):
                  *labels],
                 cwd=work, stdout=log, stderr=log, env=os.environ | {
                     "PYTHONPATH": f"{HERE}:{folder}", "DJANGO_PORT": str(port), "DJANGO_REPORT": str(report),
-                    "PYTHONHASHSEED": "0",
+                    "DJANGO_BACKEND": self.BACKEND, "PYTHONHASHSEED": "0",
                 },
             )
 
-    # Of geometries in other databases; of no database.
+    BACKEND = "django.db.backends.mysql"
+    # A framework of its own; of no database.
     LEFT_OUT = ("gis_tests", "postgres_tests")
+
+
+class GeoDjango(Django):
+    """Django's own tests of geometries. Its models have SPATIAL indexes, unless they say otherwise."""
+
+    def fetch(self) -> None:
+        shell("need libgdal32 libgeos-c1v5 libproj25")
+        super().fetch()
+
+    BACKEND = "django.contrib.gis.db.backends.mysql"
 
 
 class Peewee(Python):
@@ -190,6 +199,10 @@ ALL = [
     Django(
         "django", "django==5.2.19", (), (),
         ("delete", "many_to_one", "transactions", "constraints"),
+    ),
+    GeoDjango(
+        "geodjango", "django==5.2.19", (), ("gis_tests",),
+        ("gis_tests.geoapp", "gis_tests.relatedapp", "gis_tests.distapp"),
     ),
     Peewee(
         "peewee", "peewee==3.14.10", ("peewee_test",), ("tests/__init__.py",),
@@ -269,10 +282,6 @@ def reasons(framework: str) -> dict[str, str]:
     return {test: why for name, test, why in words if name == framework}
 
 
-def refused(end: End) -> str | None:
-    return next((what for words, what in REFUSED.items() if re.search(words, end.why)), None)
-
-
 def compare(framework: Framework, shale: dict[str, End], innodb: dict[str, End]) -> tuple[
     Counter[str], list[str]
 ]:
@@ -285,8 +294,6 @@ def compare(framework: Framework, shale: dict[str, End], innodb: dict[str, End])
         ours, theirs = shale.get(test, missing), innodb.get(test, missing)
         if ours.how == theirs.how:
             counts[f"{ours.how} on both"] += 1
-        elif ours.how in ("failure", "error") and (what := refused(ours)):
-            counts[f"refused: {what}"] += 1
         elif test in known:
             counts["with a reason"] += 1
         else:
@@ -302,7 +309,7 @@ def count(lines: list[str]) -> None:
     kept = [line for line in file.read_text().splitlines() if line.startswith("20")]
     today = datetime.date.today()
     of = {line.split()[1]: line for line in [*kept, *(f"{today} {line}" for line in lines)]}
-    ordered = [of[f"{one.package}:"] for one in ALL if f"{one.package}:" in of]
+    ordered = [of[f"{one.told()}:"] for one in ALL if f"{one.told()}:" in of]
     file.write_text("# What mariadb/frameworks/run last gave, without --sample.\n" + "\n".join(ordered) + "\n")
 
 
@@ -335,7 +342,7 @@ def main() -> int:
         counts, unexplained = compare(framework, *ends)
         unexplained += [f"CHECK TABLE: {line}" for line in bad]
         words = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
-        lines.append(f"{framework.package}: {words}")
+        lines.append(f"{framework.told()}: {words}")
         print(lines[-1])
         for line in unexplained:
             print(f"  unexplained: {line}")
