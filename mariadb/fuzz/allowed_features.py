@@ -8,11 +8,20 @@ from listed import Allowed
 
 AFFECTED = re.compile(r"^(?:ok: )?(\d+) (?:rows|affected)")
 
+WARNINGS = re.compile(r"(\d+) warnings")
+
 
 def finds_more(ours: str, theirs: str) -> bool:
     """Whether SHALE's answer has rows that InnoDB's has not."""
     counts = [AFFECTED.search(one) for one in (ours, theirs)]
     return all(counts) and int(counts[0][1]) > int(counts[1][1])  # type: ignore[index]
+
+
+def more_warnings(ours: str, theirs: str) -> bool:
+    """Whether SHALE's answer counts or shows more of them."""
+    counts = [WARNINGS.search(one) for one in (ours, theirs)]
+    numbers = [int(found[1]) if found else one.count("('Warning'") for found, one in zip(counts, (ours, theirs))]
+    return numbers[0] > numbers[1]
 
 
 FEATURES: list[Allowed] = [
@@ -35,4 +44,7 @@ FEATURES: list[Allowed] = [
     Allowed("no shape, or a duplicate", "SHALE looks at shapes before it writes the row, InnoDB as it writes the index, behind the duplicate's",
             "^(outcome|error code|warning texts)$", "^(insert|replace|update|load)", "1416", "1062|Duplicates: [1-9]", parts=True,
             program="spatial"),
+    Allowed("history beyond its limit", "how many rows InnoDB counts in a partition by SYSTEM_TIME LIMIT: none, after it was rebuilt",
+            "^(warnings|warning texts)$", "^(insert|replace|update|delete|load)", "[1-9]\\d* warnings|4114", "", parts=True,
+            program="by system_time limit", also="^alter", so=more_warnings),
 ]

@@ -62,7 +62,8 @@ Error TableCounts::get(const std::vector<TreeHandle> &trees, const Changes &writ
   int64_t rows = rows_.load(std::memory_order_relaxed) - writers.rows_undone();
   uint64_t changes = changes_.load(std::memory_order_relaxed), now = my_interval_timer();
   uint64_t moves = moves_.load(std::memory_order_relaxed);
-  if (renew || is_old(changes, moves, now)) {
+  const uint64_t recounts = writers.recounts();
+  if (renew || recounts != recounts_then_ || is_old(changes, moves, now)) {
     TableSize found;
     if (Error error = ask(trees, &found)) return error;
     size_ = found;
@@ -70,6 +71,7 @@ Error TableCounts::get(const std::vector<TreeHandle> &trees, const Changes &writ
     rows_then_ = rows - writers.rows_under_way();
     changes_then_ = changes;
     moves_then_ = moves;
+    recounts_then_ = recounts;
     nanos_then_ = now;
     known_ = true;
   }

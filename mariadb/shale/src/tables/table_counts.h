@@ -55,6 +55,7 @@ class TableCounts {
   int64_t rows_then_ = 0;
   uint64_t changes_then_ = 0;
   uint64_t moves_then_ = 0;
+  uint64_t recounts_then_ = 0;
   uint64_t nanos_then_ = 0;
 
   // What `rows` last told of a small table, and when.

@@ -160,7 +160,7 @@ class Trx {
   bool must_sync() const;
   Error make_durable();
   void set_number(uint64_t number);
-  void end_writes(bool undone);
+  void end_writes(Changes::End how);
   void end();
 
   THD *thd_;
@@ -183,6 +183,8 @@ class Trx {
   size_t statement_savepoint_ = 0;
   Error last_error_;
   bool committed_ = false;
+  // A statement was undone, or all since a savepoint.
+  bool undid_part_ = false;
   Error commit_error_;
   std::set<std::shared_ptr<SharedTable>> numbered_;
   unsigned duplicate_ = ~0u;
