@@ -42,7 +42,7 @@ FEATURES: list[Allowed] = [
             "^(select|update|delete) .*match ", r"^(ok|\d+ rows)", r"^(ok|\d+ rows; only here 0)", parts=True,
             program="^(begin|start|xa start|set autocommit=0)", also="^(update|insert|replace)", so=finds_more),
     Allowed("no shape, or a duplicate", "SHALE looks at shapes before it writes the row, InnoDB as it writes the index, behind the duplicate's",
-            "^(outcome|error code|warning texts)$", "^(insert|replace|update|load)", "1416", "1062|Duplicates: [1-9]", parts=True,
+            "^(outcome|error code|warning texts)$", "^(insert|replace|update|load)", "1416", "1062|Duplicates: [1-9]|^ok: 0 affected", parts=True,
             program="spatial"),
     Allowed("history beyond its limit", "how many rows InnoDB counts in a partition by SYSTEM_TIME LIMIT: none, after it was rebuilt",
             "^(warnings|warning texts)$", "^(insert|replace|update|delete|load)", "[1-9]\\d* warnings|4114", "", parts=True,
