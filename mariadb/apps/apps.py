@@ -36,7 +36,7 @@ def said(text: str) -> list[str]:
     return tables.plain(text).splitlines()
 
 
-def compare(application: ModuleType, ours: Outcome, theirs: Outcome) -> tuple[Counter[str], list[str]]:
+def compare(ours: Outcome, theirs: Outcome) -> tuple[Counter[str], list[str]]:
     """Counts, and what differs."""
     counts: Counter[str] = Counter()
     wrong: list[str] = []
@@ -65,9 +65,8 @@ def compare(application: ModuleType, ours: Outcome, theirs: Outcome) -> tuple[Co
         counts["rows"] += len(rows)
         if rows != rows_there:
             differ(f"{table}", ["\t".join(row) for row in rows], ["\t".join(row) for row in rows_there])
-    named = getattr(application, "OTHER_ENGINES", {})
     for table, engine in ours.engines.items():
-        if engine != named.get(table, "SHALE"):
+        if engine != "SHALE":
             wrong.append(f"table {table} is {engine}")
     counts["foreign keys"] = len({key[:2] for key in ours.keys})
     if ours.keys != theirs.keys:
@@ -108,7 +107,7 @@ def main() -> int:
         outcomes = [walk(application, engine, layout, *ports) for engine in engines]
         if given.engine:
             continue
-        counts, wrong = compare(application, *outcomes)
+        counts, wrong = compare(*outcomes)
         words = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
         differences = sum(not line.startswith(" ") for line in wrong)
         lines.append(f"{application.NAME} {version(application)}: {words}, {differences} differences")

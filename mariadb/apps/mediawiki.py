@@ -26,9 +26,6 @@ TEXT = """Ein Frosch sagt “quak”, ein Ёж schweigt. 蛙は跳ぶ。 Ð ø �
 [[Kategorie:Lurche]] [[Category:Lurche 🐸]]
 """
 
-# The search's table, which MediaWiki makes of MyISAM whatever else is chosen, for its FULLTEXT indexes.
-OTHER_ENGINES = {"searchindex": "MyISAM"}
-
 IGNORED = [
     ("user", "user_(password|token|touched|newpassword|email_token)"),
     ("bot_passwords", "bp_token"),
@@ -50,6 +47,11 @@ def prepare(site: Site) -> None:
     text = file.read_text()
     assert text.count("'InnoDB'") == 2
     file.write_text(text.replace("'InnoDB'", f"'{site.engine}'"))
+    # The search's table, of MyISAM whatever else is chosen, for its FULLTEXT indexes.
+    schema = site.folder / "maintenance/tables-generated.sql"
+    text = schema.read_text()
+    assert text.count("ENGINE = MyISAM") == 1
+    schema.write_text(text.replace("ENGINE = MyISAM", f"ENGINE = {site.engine}"))
 
 
 def install(site: Site, browser: Browser) -> None:

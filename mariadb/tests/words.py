@@ -1,19 +1,24 @@
 """MATCH ... AGAINST answers as InnoDB's: random texts and queries in both engines of one server;
 the same rows, and the same ranks.
 
-    words.py [--seed N] [--queries 300] [--rows 1500]
+    words.py [--seed N] [--queries 300] [--rows 1500] [--parser PLUGIN]
 
 Natural language, boolean mode with all operators, groups, phrases, distances, beginnings, and
 query expansion, over several collations, before and between changes. Ranks are compared before:
 then InnoDB counts rows that are gone until OPTIMIZE TABLE, after which it sometimes lacks rows that
 are there. What SHALE does otherwise, by design, is tried apart: a row is found within its own
 transaction.
+
+With --parser the indexes have a parser plugin, the server's `simple_parser` or one of parsers.c.
+Phrases are left out then: InnoDB takes the number of a word for its place.
 """
 
 from __future__ import annotations
 
 import argparse
+import pathlib
 import random
+import subprocess
 import sys
 from typing import Any
 
@@ -58,7 +63,16 @@ def text(chance: random.Random, most: int) -> str:
     return "".join(words)
 
 
-def load(server: servers.Server, engine: str, seed: int, rows: int) -> None:
+def build_parsers(layout: servers.Layout) -> None:
+    headers = pathlib.Path(servers.shell('echo "$root/usr/include/mariadb"').strip())
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror",
+                    "-DMYSQL_DYNAMIC_PLUGIN", f"-I{headers / 'server'}",
+                    "-include", str(headers / "server/my_global.h"),
+                    "-o", str(layout.plugins / "parsers.so"), str(servers.HERE / "parsers.c")],
+                   check=True)
+
+
+def load(server: servers.Server, engine: str, seed: int, rows: int, parser: str) -> None:
     server.run(f"create database {engine}")
     connection = server.connect(engine)
     with connection.cursor() as cursor:
@@ -67,9 +81,10 @@ def load(server: servers.Server, engine: str, seed: int, rows: int) -> None:
             chance = random.Random(f"{seed} {table}")
             # Otherwise InnoDB guesses how many rows there are, of which ranks are made.
             options = "stats_auto_recalc=0" if engine == "innodb" else ""
+            by = f"with parser {parser}" if parser else ""
             cursor.execute(
                 f"create table {table} (id int primary key, title varchar(1000), body text, n int,"
-                " fulltext both_ (title, body), fulltext (body), key (n))"
+                f" fulltext both_ (title, body) {by}, fulltext (body) {by}, key (n))"
                 f" default charset {charset} {options}")
             data = []
             for number in range(rows):
@@ -131,10 +146,16 @@ def same_ranks(ours: dict[int, float], theirs: dict[int, float]) -> bool:
     return all(abs(rank - theirs[row]) <= 1e-5 + abs(rank) * 1e-4 for row, rank in ours.items())
 
 
-def compare(cursors: dict[str, Any], chance: random.Random, ranks: bool) -> int:
+def compare(cursors: dict[str, Any], chance: random.Random, ranks: bool, parser: str) -> int:
     table = chance.choice(list(TABLES))
     columns = chance.choice(["title, body", "body"])
     words, mode = query(chance)
+    if parser and ('"' in words or parser == "handed_on" and "'" in words):
+        # InnoDB's places are wrong then, and a query's words have the apostrophes that texts' lack.
+        return 0
+    if parser == "pairs" and "expansion" in mode:
+        # Behind a + InnoDB ends with an assertion (10.11.18).
+        return 0
     if not ranks and '"' in words and "*" in words:
         # What is in its cache InnoDB does not find by a beginning behind a phrase.
         return 0
@@ -208,12 +229,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 20))
     parser.add_argument("--queries", type=int, default=300)
     parser.add_argument("--rows", type=int, default=1500)
+    parser.add_argument("--parser", default="", choices=("simple_parser", "handed_on", "pairs"))
     given = parser.parse_args()
     layout = servers.Layout()
-    server = servers.Server(layout, "words", [])
+    build_parsers(layout)
+    server = servers.Server(layout, "words", [
+        "plugin-maturity=experimental", "plugin-load-add=mypluglib", "plugin-load-add=parsers",
+        *(["innodb-ft-min-token-size=2", "shale-ft-min-token-size=2"] if given.parser else [])])
     server.start()
     for engine in ENGINES:
-        load(server, engine, given.seed, given.rows)
+        load(server, engine, given.seed, given.rows, given.parser)
     connections = {engine: server.connect(engine) for engine in ENGINES}
     cursors = {engine: connection.cursor() for engine, connection in connections.items()}
     for cursor in cursors.values():
@@ -222,16 +247,17 @@ def main() -> int:
     rows = 0
     try:
         for _ in range(given.queries):
-            rows += compare(cursors, chance, True)
+            rows += compare(cursors, chance, True, given.parser)
         for _ in range(given.queries):
             change(cursors, chance)
-            rows += compare(cursors, chance, False)
+            rows += compare(cursors, chance, False, given.parser)
         own_transaction(server)
         for table in TABLES:
             answer = server.run(f"check table shale.{table} extended")
             assert answer[-1][3] == "OK", answer
     except BaseException:
-        servers.say(f"words: --seed {given.seed} --queries {given.queries} --rows {given.rows}")
+        servers.say(f"words: --seed {given.seed} --queries {given.queries} --rows {given.rows}"
+                    + (f" --parser {given.parser}" if given.parser else ""))
         raise
     server.stop()
     servers.say(f"words: {2 * given.queries} queries, {rows} rows and ranks as InnoDB's")

@@ -17,3 +17,4 @@
 #include <spatial.h>
 #include <sql_plugin.h>
 #include <mysql/plugin.h>
+#include <mysql/plugin_ftparser.h>

@@ -140,8 +140,9 @@ bool Planner::same_part(const KEY_PART_INFO &was, const KEY_PART_INFO &is) const
 
 bool Planner::same_key(const KEY &was, const KEY &is) const {
   if (was.user_defined_key_parts != is.user_defined_key_parts) return false;
-  constexpr ulong kKind = HA_NOSAME | HA_FULLTEXT | HA_SPATIAL;
+  constexpr ulong kKind = HA_NOSAME | HA_FULLTEXT | HA_SPATIAL | HA_USES_PARSER;
   if ((was.flags & kKind) != (is.flags & kKind)) return false;
+  if ((was.flags & HA_USES_PARSER) != 0 && !plugin_equals(was.parser, is.parser)) return false;
   for (uint part = 0; part < was.user_defined_key_parts; part++) {
     if (!same_part(was.key_part[part], is.key_part[part])) return false;
   }
@@ -326,7 +327,6 @@ const char *Planner::rebuild_refusal() const {
 // What a copy refuses with an error of its own.
 const char *Planner::words_refusal(const KEY &key) const {
   if (!has_many_entries(key)) return nullptr;
-  if ((key.flags & HA_USES_PARSER) != 0) return "there are no parsers";
   for (uint part = 0; part < key.user_defined_key_parts; part++) {
     if (!altered_->field[key.key_part[part].fieldnr - 1]->stored_in_db()) {
       return "a column of a FULLTEXT index is not stored";

@@ -32,10 +32,10 @@ int check_definition(TABLE *form, HA_CREATE_INFO *info) {
   for (uint number = 0; number < form->s->keys; number++) {
     const KEY &key = form->key_info[number];
     if ((key.flags & HA_FULLTEXT) == 0) continue;
-    if ((key.flags & HA_USES_PARSER) != 0) return refuse("FULLTEXT ... WITH PARSER");
     for (uint part = 0; part < key.user_defined_key_parts; part++) {
       if (!form->field[key.key_part[part].fieldnr - 1]->stored_in_db()) {
-        return refuse("FULLTEXT indexes of columns that are not stored");
+        my_error(ER_UNSUPPORTED_ACTION_ON_GENERATED_COLUMN, MYF(0));
+        return HA_ERR_UNSUPPORTED;
       }
     }
   }

@@ -3,12 +3,12 @@
 
 #include "handler/ha_shale.h"
 
+#include <ha_partition.h>
+
 #include "engine/errors.h"
 #include "txn/trx.h"
 #include "words/found_words.h"
 #include "words/word_codec.h"
-
-#include <ha_partition.h>
 
 using namespace shale_sql;
 
@@ -107,8 +107,8 @@ FT_INFO *ha_shale::ft_init_ext(uint flags, uint number, String *text) {
   return found.release();
 }
 
-// By which search rows are read. The server leaves with each partition the search that was begun last,
-// whichever of several MATCH it has chosen for the whole table.
+// By which search rows are read. The server leaves with each partition the search that was begun
+// last, whichever of several MATCH it has chosen for the whole table.
 FT_INFO *ha_shale::search_to_read() const {
   if (table->part_info == nullptr || table->file == this) return ft_handler;
   const auto *chosen = reinterpret_cast<st_partition_ft_info *>(table->file->ft_handler);

@@ -61,9 +61,18 @@ void Tokens::pass(Token *token) {
   *token = {text_.substr(static_cast<size_t>(word - start), static_cast<size_t>(at - word)), chars};
 }
 
-WordForms::WordForms(CHARSET_INFO *charset, const WordRules &rules)
+size_t char_at(CHARSET_INFO *charset, std::string_view text, bool *is_word) {
+  const uchar *at = bytes_of(text);
+  int type = 0;
+  const int length = charset->ctype(&type, at, at + text.size());
+  *is_word = (type & (_MY_U | _MY_L | _MY_NMR)) != 0 || *at == '_';
+  return std::min(bytes_of_char(length), text.size());
+}
+
+WordForms::WordForms(CHARSET_INFO *charset, const WordRules &rules, st_mysql_ftparser *parser)
     : charset_(charset),
       rules_(rules),
+      parser_(parser),
       collation_(charset, false),
       is_binary_((charset->state & MY_CS_BINSORT) != 0) {
   if (rules_.stopword_collation != 0) {

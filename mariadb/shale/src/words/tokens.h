@@ -10,6 +10,7 @@
 #include <string_view>
 
 struct charset_info_st;
+struct st_mysql_ftparser;
 
 namespace shale_sql {
 
@@ -38,10 +39,14 @@ class Tokens {
   size_t at_ = 0;
 };
 
+// How many bytes the first character of a text has, which is not empty, and whether words have it.
+size_t char_at(const charset_info_st *charset, std::string_view text, bool *is_word);
+
 // Words of one collation, as they are in keys: two are the same word if their forms are equal.
 class WordForms {
  public:
-  WordForms(const charset_info_st *charset, const WordRules &rules);
+  WordForms(const charset_info_st *charset, const WordRules &rules,
+            st_mysql_ftparser *parser = nullptr);
 
   // Small letters, unless the collation is binary.
   std::string fold(std::string_view text) const;
@@ -61,10 +66,13 @@ class WordForms {
 
   const WordRules &rules() const { return rules_; }
   const charset_info_st *charset() const { return charset_; }
+  // The plugin that makes the words; nullptr: the engine does.
+  st_mysql_ftparser *parser() const { return parser_; }
 
  private:
   const charset_info_st *charset_;
   const WordRules rules_;
+  st_mysql_ftparser *const parser_;
   const Collation collation_;
   bool is_binary_;
   const charset_info_st *stopword_charset_ = nullptr;  // of a list that is not the engine's

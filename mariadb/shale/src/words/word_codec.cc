@@ -4,21 +4,15 @@
 
 #include "server.h"
 
+#include "words/parser_plugin.h"
+
 #include <algorithm>
 
 namespace shale_sql {
 
-namespace {
-
-struct Place {
-  std::string form;
-  size_t at;
-};
-
-}  // namespace
-
 WordCodec::WordCodec(TABLE *table, const KEY &key, const WordRules &rules)
-    : table_(table), forms_(table->field[key.key_part[0].fieldnr - 1]->charset(), rules) {
+    : table_(table),
+      forms_(table->field[key.key_part[0].fieldnr - 1]->charset(), rules, parser_of(key)) {
   for (uint part = 0; part < key.user_defined_key_parts; part++) {
     fields_.push_back(table->field[key.key_part[part].fieldnr - 1]);
   }
@@ -49,20 +43,42 @@ void WordCodec::text_of(const uchar *record, std::string *text,
   dbug_tmp_restore_column_map(&table_->read_set, all);
 }
 
+void WordCodec::find_words(std::string_view column, size_t begin,
+                           std::vector<Place> *places) const {
+  Tokens tokens(forms_.charset(), column);
+  for (Token token; tokens.next(&token);) {
+    if (!forms_.has_length(token)) continue;
+    const std::string folded = forms_.fold(token.text);
+    if (forms_.is_stopword({folded, token.chars})) continue;
+    places->push_back({{}, begin + tokens.place_of(token)});
+    forms_.append(folded, &places->back().form);
+  }
+}
+
+void WordCodec::parse_words(std::string_view column, size_t *count,
+                            std::vector<Place> *places) const {
+  for (const ParsedWord &word : parse_document(forms_, column, false)) {
+    const size_t number = (*count)++;
+    const std::string folded = forms_.fold(word.text);
+    if (!forms_.is_indexed({folded, word.chars})) continue;
+    places->push_back({{}, number});
+    forms_.append(folded, &places->back().form);
+  }
+}
+
 void WordCodec::pack(const uchar *record, std::string_view primary, ManyEntries *out) const {
   std::string text;
   std::vector<size_t> begins;
   text_of(record, &text, &begins);
   std::vector<Place> places;
+  size_t count = 0;
   for (size_t column = 0; column < begins.size(); column++) {
     const size_t end = column + 1 < begins.size() ? begins[column + 1] - 1 : text.size();
-    Tokens tokens(forms_.charset(), {text.data() + begins[column], end - begins[column]});
-    for (Token token; tokens.next(&token);) {
-      if (!forms_.has_length(token)) continue;
-      const std::string folded = forms_.fold(token.text);
-      if (forms_.is_stopword({folded, token.chars})) continue;
-      places.push_back({{}, begins[column] + tokens.place_of(token)});
-      forms_.append(folded, &places.back().form);
+    const std::string_view words(text.data() + begins[column], end - begins[column]);
+    if (forms_.parser() != nullptr) {
+      parse_words(words, &count, &places);
+    } else {
+      find_words(words, begins[column], &places);
     }
   }
   // Places of one word stay in their order.

@@ -3,7 +3,8 @@
 // The key is the word's form and the row's primary key, so that the rows that have a word lie
 // together, in the order of their primary keys. The value has where the word is in the row, in
 // bytes: of the first place, then from each to the next, varints. Columns follow each other with
-// one byte between them, without those that are NULL or empty.
+// one byte between them, without those that are NULL or empty. Where a parser plugin makes the
+// words a place is the number of the word in the row.
 #pragma once
 
 #include "codec/many_codec.h"
@@ -33,6 +34,14 @@ class WordCodec : public ManyCodec {
   void text_of(const uchar *record, std::string *text, std::vector<size_t> *begins) const;
 
  private:
+  struct Place {
+    std::string form;
+    size_t at;
+  };
+  void find_words(std::string_view column, size_t begin, std::vector<Place> *places) const;
+  // `count`: of the words before this column, and becomes that of those after it.
+  void parse_words(std::string_view column, size_t *count, std::vector<Place> *places) const;
+
   TABLE *table_;
   std::vector<Field *> fields_;
   WordForms forms_;

@@ -4,6 +4,7 @@
 
 #include "server.h"
 
+#include "words/parser_plugin.h"
 #include "words/word_codec.h"
 
 #include <algorithm>
@@ -183,15 +184,23 @@ Error find_beginning(const WordReader &reader, const std::string &folded, FoundR
   return 0;
 }
 
-PhraseWords words_of_phrase(const WordForms &forms, std::string_view text) {
+PhraseWords words_of_phrase(const WordForms &forms, const WordLeaf &phrase) {
   PhraseWords words;
-  Tokens tokens(forms.charset(), text);
-  for (Token token; tokens.next(&token);) {
+  const auto add = [&](const Token &token) {
     std::string form;
     forms.append(token.text, &form);
     if (forms.is_indexed(token)) words.indexed.push_back(form);
     if (!words.indexed.empty()) words.all.push_back(std::move(form));
+  };
+  if (phrase.is_parsed) {
+    CHARSET_INFO *charset = forms.charset();
+    for (const std::string &word : phrase.words) {
+      add({word, charset->numchars(word.data(), word.data() + word.size())});
+    }
+    return words;
   }
+  Tokens tokens(forms.charset(), phrase.text);
+  for (Token token; tokens.next(&token);) add(token);
   return words;
 }
 
@@ -205,7 +214,8 @@ class PhraseRow {
       : forms_(forms), words_(words), text_(text), begins_(begins) {}
 
   // Whether the words follow each other somewhere, of which the first is at one of these places.
-  bool has_words_at(const std::vector<uint64_t> &places) const {
+  bool has_words(const std::vector<uint64_t> &places) const {
+    if (forms_.parser() != nullptr) return has_parsed_words();
     return std::any_of(places.begin(), places.end(), [&](uint64_t place) {
       // Within the column.
       size_t end = text_.size();
@@ -220,8 +230,12 @@ class PhraseRow {
   // word.
   bool has_words_within(const std::vector<std::vector<uint64_t>> &places, size_t distance) const {
     std::vector<size_t> at(places.size(), 0);
-    const std::vector<uint64_t> begins = begins_of_words();
+    // A parser plugin's places are the numbers of words.
+    const bool counted = forms_.parser() != nullptr;
+    const std::vector<uint64_t> begins =
+        counted ? std::vector<uint64_t>() : begins_of_words();
     const auto ordinal = [&](uint64_t place) {
+      if (counted) return static_cast<ptrdiff_t>(place);
       return std::lower_bound(begins.begin(), begins.end(), place) - begins.begin();
     };
     for (;;) {
@@ -238,6 +252,24 @@ class PhraseRow {
   }
 
  private:
+  // The same of what a parser plugin makes of the columns, whose places are not those of the text.
+  bool has_parsed_words() const {
+    for (size_t column = 0; column < begins_.size(); column++) {
+      const size_t end = column + 1 < begins_.size() ? begins_[column + 1] - 1 : text_.size();
+      const std::string_view text(text_.data() + begins_[column], end - begins_[column]);
+      std::vector<std::string> forms;
+      for (const ParsedWord &word : parse_document(forms_, text, true)) {
+        forms.emplace_back();
+        forms_.append(forms_.fold(word.text), &forms.back());
+      }
+      const auto &wanted = words_.all;
+      if (std::search(forms.begin(), forms.end(), wanted.begin(), wanted.end()) != forms.end()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   bool follow(size_t at, size_t end) const {
     Tokens tokens(forms_.charset(), {text_.data() + at, end - at});
     return std::all_of(words_.all.begin(), words_.all.end(), [&](const std::string &wanted) {
@@ -305,8 +337,7 @@ Error find_phrase(const WordReader &reader, const PhraseWords &words, size_t dis
       bool there = false;
       if (Error error = reader.text_of(wanted, &text, &begins, &there)) return error;
       const PhraseRow row(*reader.forms, words, text, begins);
-      matches = there && (near ? row.has_words_within(places, distance)
-                               : row.has_words_at(places[0]));
+      matches = there && (near ? row.has_words_within(places, distance) : row.has_words(places[0]));
     }
     if (matches) {
       found->rows.push_back({wanted, {}, 1});

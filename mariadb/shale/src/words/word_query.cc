@@ -3,17 +3,14 @@
 
 #include "words/word_query.h"
 
+#include "words/parser_plugin.h"
+
 #include <algorithm>
 #include <memory>
 
 namespace shale_sql {
 
 namespace {
-
-// How deep groups may be in each other.
-constexpr unsigned kDeepest = 32;
-// How many groups there may be: each is a level of the tree.
-constexpr unsigned kMostGroups = 200;
 
 enum class Sign : uint8_t { kEnd, kOper, kNumber, kWord, kText };
 
@@ -83,53 +80,23 @@ class Lexer {
   Lexeme now_;
 };
 
-// Operators as they stand in a list. Those of + and - are first passed over, and looked at after
-// the others of their list.
-enum class Mark : uint8_t {
-  kNone, kExist, kIgnore, kNegate, kDecrease, kIncrease, kExistLater, kIgnoreLater
-};
-
-struct Node {
-  enum class Type : uint8_t { kMark, kLeaf, kList, kGroup };
-
-  explicit Node(Type type) : type(type) {}
-
-  Type type;
-  Mark mark = Mark::kNone;
-  WordLeaf leaf;
-  bool visited = false;
-  std::vector<std::unique_ptr<Node>> parts;
-
-  void add(std::unique_ptr<Node> part) {
-    if (part != nullptr) parts.push_back(std::move(part));
-  }
-};
-
-using NodePtr = std::unique_ptr<Node>;
-
-NodePtr list_of(NodePtr first) {
-  auto list = std::make_unique<Node>(Node::Type::kList);
-  list->add(std::move(first));
-  return list;
-}
-
 class Parser {
  public:
   Parser(const WordForms &forms, std::string_view text, bool boolean)
       : forms_(forms), lexer_(text, boolean) {}
 
-  WordSyntax run(NodePtr *root) {
+  WordSyntax run(QueryNodePtr *root) {
     *root = list();
     if (good_ == WordSyntax::kGood && lexer_.now().sign != Sign::kEnd) return WordSyntax::kBad;
     return good_;
   }
 
  private:
-  NodePtr list() {
-    NodePtr all;
+  QueryNodePtr list() {
+    QueryNodePtr all;
     while (good_ == WordSyntax::kGood && lexer_.now().sign != Sign::kEnd && !lexer_.is(')')) {
       bool is_group = false;
-      NodePtr one = part(&is_group);
+      QueryNodePtr one = part(&is_group);
       if (is_group) {
         if (++groups_ > kMostGroups) return fail(WordSyntax::kTooDeep);
         all = list_of(std::move(all));
@@ -143,46 +110,47 @@ class Parser {
     return all;
   }
 
-  NodePtr part(bool *is_group) {
+  QueryNodePtr part(bool *is_group) {
     const Mark mark = lexer_.now().sign == Sign::kOper ? mark_of(lexer_.now().oper) : Mark::kNone;
-    NodePtr marked;
+    QueryNodePtr marked;
     if (mark != Mark::kNone) {
-      auto node = std::make_unique<Node>(Node::Type::kMark);
+      auto node = std::make_unique<QueryNode>(QueryNode::Type::kMark);
       node->mark = mark;
       marked = list_of(std::move(node));
       lexer_.next();
     }
     *is_group = lexer_.is('(');
-    NodePtr node = *is_group ? group() : expression();
+    QueryNodePtr node = *is_group ? group() : expression();
     if (marked == nullptr) return node;
     marked->add(std::move(node));
     return marked;
   }
 
-  NodePtr group() {
+  QueryNodePtr group() {
     lexer_.next();
-    if (++depth_ > kDeepest) return fail(WordSyntax::kTooDeep);
-    NodePtr inner = list();
+    if (++depth_ > kDeepestGroup) return fail(WordSyntax::kTooDeep);
+    QueryNodePtr inner = list();
     depth_--;
     if (!lexer_.is(')')) return fail(WordSyntax::kBad);
     lexer_.next();
     if (inner == nullptr) return nullptr;
-    auto node = std::make_unique<Node>(Node::Type::kGroup);
+    auto node = std::make_unique<QueryNode>(QueryNode::Type::kGroup);
     node->add(std::move(inner));
     return node;
   }
 
-  NodePtr expression() {
+  QueryNodePtr expression() {
     if (lexer_.now().sign == Sign::kText) return phrase();
     while (lexer_.is('*')) lexer_.next();
     const Lexeme found = lexer_.now();
     if (found.sign != Sign::kWord && found.sign != Sign::kNumber) return fail(WordSyntax::kBad);
     lexer_.next();
-    NodePtr node = words(found.text);
+    QueryNodePtr node = words(found.text);
     if (!lexer_.is('*')) return node;
     lexer_.next();
     if (node != nullptr) {
-      Node *last = node->type == Node::Type::kList ? node->parts.back().get() : node.get();
+      const bool is_list = node->type == QueryNode::Type::kList;
+      QueryNode *last = is_list ? node->parts.back().get() : node.get();
       last->leaf.kind = WordLeaf::Kind::kBeginning;
     }
     return node;
@@ -190,8 +158,8 @@ class Parser {
 
   // Punctuation may split what is one word to the lexer. Those behind the first are left out if
   // they are short, and all if they are long.
-  NodePtr words(std::string_view text) {
-    NodePtr first, all;
+  QueryNodePtr words(std::string_view text) {
+    QueryNodePtr first, all;
     Tokens tokens(forms_.charset(), text);
     for (Token token; tokens.next(&token);) {
       const bool any = first != nullptr || all != nullptr;
@@ -199,7 +167,7 @@ class Parser {
           token.chars > forms_.rules().max_chars) {
         continue;
       }
-      auto node = std::make_unique<Node>(Node::Type::kLeaf);
+      auto node = std::make_unique<QueryNode>(QueryNode::Type::kLeaf);
       node->leaf.text.assign(token.text);
       if (!any) {
         first = std::move(node);
@@ -211,12 +179,12 @@ class Parser {
     return all != nullptr ? std::move(all) : std::move(first);
   }
 
-  NodePtr phrase() {
+  QueryNodePtr phrase() {
     const std::string_view text = lexer_.now().text;
     lexer_.next();
-    NodePtr node;
+    QueryNodePtr node;
     if (text.size() > 2) {
-      node = std::make_unique<Node>(Node::Type::kLeaf);
+      node = std::make_unique<QueryNode>(QueryNode::Type::kLeaf);
       node->leaf.kind = WordLeaf::Kind::kPhrase;
       node->leaf.text.assign(text.substr(1, text.size() - 2));
     }
@@ -242,7 +210,7 @@ class Parser {
   }
 
   // The first that is wrong counts.
-  NodePtr fail(WordSyntax why) {
+  QueryNodePtr fail(WordSyntax why) {
     if (good_ == WordSyntax::kGood) good_ = why;
     return nullptr;
   }
@@ -272,13 +240,13 @@ class Steps {
   explicit Steps(WordQuery *query) : query_(*query) {}
 
   // `later`: set if something of the list was left for a later pass, which the level above makes.
-  void visit(Mark mark, Node *list, bool *later) {
+  void visit(Mark mark, QueryNode *list, bool *later) {
     const bool exists = mark == Mark::kExistLater, ignores = mark == Mark::kIgnoreLater;
     const bool first = !exists && !ignores;
     bool has_later = false, again = false;
-    for (NodePtr &part : list->parts) {
+    for (QueryNodePtr &part : list->parts) {
       switch (part->type) {
-        case Node::Type::kList:
+        case QueryNode::Type::kList:
           if (!first) break;
           visit(mark, part.get(), &has_later);
           if (has_later) {
@@ -286,7 +254,7 @@ class Steps {
             part->mark = mark;
           }
           break;
-        case Node::Type::kMark:
+        case QueryNode::Type::kMark:
           mark = part->mark;
           if (mark == Mark::kExist) part->mark = Mark::kExistLater;
           if (mark == Mark::kIgnore) part->mark = Mark::kIgnoreLater;
@@ -305,19 +273,19 @@ class Steps {
       }
     }
     if (!again) return;
-    for (NodePtr &part : list->parts) {
-      if (part->type == Node::Type::kList && part->mark != Mark::kIgnore) {
+    for (QueryNodePtr &part : list->parts) {
+      if (part->type == QueryNode::Type::kList && part->mark != Mark::kIgnore) {
         visit(Mark::kExistLater, part.get(), &has_later);
       }
     }
-    for (NodePtr &part : list->parts) {
-      if (part->type == Node::Type::kList) visit(Mark::kIgnoreLater, part.get(), &has_later);
+    for (QueryNodePtr &part : list->parts) {
+      if (part->type == QueryNode::Type::kList) visit(Mark::kIgnoreLater, part.get(), &has_later);
     }
   }
 
  private:
-  void look(WordOper oper, Node *node) {
-    if (node->type == Node::Type::kGroup) {
+  void look(WordOper oper, QueryNode *node) {
+    if (node->type == QueryNode::Type::kGroup) {
       const bool narrows = narrows_, filled = filled_;
       narrows_ = filled_ = false;
       query_.steps.push_back({WordStep::What::kBegin, oper, 0, false});
@@ -376,8 +344,10 @@ WordSyntax parse_words(const WordForms &forms, std::string_view text, bool boole
                        WordQuery *query) {
   *query = WordQuery();
   const std::string folded = forms.fold(text);
-  NodePtr root;
-  const WordSyntax syntax = Parser(forms, folded, boolean).run(&root);
+  QueryNodePtr root;
+  const WordSyntax syntax = forms.parser() != nullptr
+                                ? parse_query(forms, folded, boolean, &root)
+                                : Parser(forms, folded, boolean).run(&root);
   if (syntax != WordSyntax::kGood || root == nullptr) return syntax;
   bool later = false;
   Steps(query).visit(Mark::kNone, root.get(), &later);

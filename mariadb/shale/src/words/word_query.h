@@ -2,6 +2,7 @@
 // row whether it matches.
 #pragma once
 
+#include "words/query_tree.h"
 #include "words/tokens.h"
 
 #include <cstdint>
@@ -19,19 +20,6 @@ enum class WordOper : uint8_t {
   kNegate,    // ~
   kDecrease,  // <
   kIncrease,  // >
-};
-
-// What is looked up.
-struct WordLeaf {
-  enum class Kind : uint8_t { kWord, kBeginning, kPhrase };
-  static constexpr size_t kExactly = ~size_t{0};
-
-  Kind kind = Kind::kWord;
-  std::string text;            // folded; of a phrase without its quotes
-  size_t distance = kExactly;  // of a phrase: its words are within so many words
-  // Whether InnoDB reads its list, so that its rows count for ranks: nothing is taken out of an
-  // empty set.
-  bool is_read = true;
 };
 
 // The rows that match are a set that each step changes. A group has a set of its own, which is
@@ -52,12 +40,6 @@ struct WordQuery {
 
   // Whether no row matches that does not have the leaf.
   bool requires_leaf(size_t leaf) const;
-};
-
-enum class WordSyntax {
-  kGood,
-  kBad,
-  kTooDeep,  // more groups in each other than are read
 };
 
 // `boolean`: IN BOOLEAN MODE.

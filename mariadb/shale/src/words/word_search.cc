@@ -8,6 +8,8 @@
 
 #include "server.h"
 
+#include "words/parser_plugin.h"
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -42,7 +44,7 @@ size_t WordSearch::term_of(const std::string &form) {
 Error WordSearch::begin_leaf(const WordLeaf &leaf, Leaf *begun) {
   const WordForms &forms = *reader_.forms;
   if (leaf.kind == WordLeaf::Kind::kPhrase) {
-    const PhraseWords words = words_of_phrase(forms, leaf.text);
+    const PhraseWords words = words_of_phrase(forms, leaf);
     // InnoDB's limit.
     if (words.indexed.size() > 128) return Error(HA_ERR_FTS_TOO_MANY_WORDS_IN_PHRASE);
     for (const std::string &form : words.indexed) begun->terms.push_back(term_of(form));
@@ -285,13 +287,18 @@ Error WordSearch::expand() {
     bool there = false;
     if (Error error = reader_.text_of(found_[i].primary, &text, &begins, &there)) return error;
     if (!there) continue;
-    Tokens tokens(forms.charset(), text);
-    for (Token token; tokens.next(&token);) {
-      if (!forms.has_length(token)) continue;
+    const auto add = [&](std::string_view word, size_t chars) {
+      if (!forms.has_length({word, chars})) return;
       std::string form;
-      forms.append(forms.fold(token.text), &form);
+      forms.append(forms.fold(word), &form);
       words.insert(std::move(form));
+    };
+    if (forms.parser() != nullptr) {
+      for (const ParsedWord &word : parse_document(forms, text, false)) add(word.text, word.chars);
+      continue;
     }
+    Tokens tokens(forms.charset(), text);
+    for (Token token; tokens.next(&token);) add(token.text, token.chars);
   }
   for (const Term &term : terms_) words.erase(term.form);
   for (const std::string &from : beginnings_) {
