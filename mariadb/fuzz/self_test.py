@@ -40,8 +40,8 @@ def unchecked(text: bytes) -> bytes:
 
 
 def other_words(text: bytes) -> bytes:
-    """All words of a search are asked for at once."""
-    return text.replace(b" in boolean mode)", b")") if text.startswith(b"select") else text
+    """A search finds the rows that do not match."""
+    return text.replace(b" where match (", b" where not match (") if text.startswith(b"select") else text
 
 
 def search(pair: Pair, part: str, programs: int) -> Difference | None:
