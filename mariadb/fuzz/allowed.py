@@ -7,40 +7,12 @@ means that the two databases are no longer the same, so that the program ends th
 from __future__ import annotations
 
 import ast
-import dataclasses
 import re
 import unicodedata
-from typing import Any, Callable
+from typing import Any
 
-
-@dataclasses.dataclass(frozen=True)
-class Allowed:
-    name: str
-    reason: str
-    kind: str
-    statement: str
-    ours: str
-    theirs: str
-    parts: bool = False
-    # Of the program, what has to be in one of its statements before.
-    program: str = ""
-    also: str = ""
-    # What has to be so of the two answers.
-    so: Callable[[str, str], bool] = lambda ours, theirs: True
-
-    def fits(self, difference: Any, steps: list[Any]) -> bool:
-        for before in (self.program, self.also):
-            if before and not any(re.search(before, spaced(step.sql), re.IGNORECASE) for step in steps):
-                return False
-        if not self.so(difference.ours, difference.theirs):
-            return False
-        # A text with both kinds of quotes is shown with one of them escaped.
-        ours, theirs = (text.replace("\\'", "'") for text in (difference.ours, difference.theirs))
-        return all(
-            re.search(pattern, text, re.IGNORECASE | re.DOTALL) is not None
-            for pattern, text in (
-                (self.kind, difference.kind), (self.statement, spaced(difference.step.sql)),
-                (self.ours, ours), (self.theirs, theirs)))
+from allowed_features import FEATURES
+from listed import Allowed
 
 
 WARNINGS = re.compile(r"\d+ warnings|Warnings: \d+")
@@ -67,12 +39,6 @@ def equal_texts(ours: str, theirs: str) -> bool:
         letters = unicodedata.normalize("NFKD", text).casefold()
         plain.append("".join(letter for letter in letters if not unicodedata.combining(letter)).rstrip())
     return plain[0] == plain[1]
-
-
-def spaced(sql: str) -> str:
-    """A statement with one way to write it, as the shrinker leaves out blanks."""
-    words = re.sub(r"/\*.*?\*/|`", " ", sql)
-    return " ".join(re.sub(r"([()])", r" \1 ", words).replace(" )", ")").split())
 
 
 def given_number(text: str) -> int:
@@ -436,7 +402,7 @@ ALLOWED: list[Allowed] = [
 
 
 def find(difference: Any, steps: list[Any]) -> Allowed | None:
-    for one in ALLOWED:
+    for one in [*ALLOWED, *FEATURES]:
         if one.fits(difference, steps):
             return one
     return None

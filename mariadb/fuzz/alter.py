@@ -236,7 +236,7 @@ def alter(program: Any, table: Table) -> None:
     if not table.temporary and chance.random() < 0.12:
         partitions(program, table)
         return
-    changes = FOREIGN if program.foreign_keys else CHANGES
+    changes = program.changes()
     makers = [make for make, _ in changes]
     weights = [weight for _, weight in changes]
     made: list[Change] = []

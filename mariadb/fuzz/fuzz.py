@@ -1,13 +1,14 @@
 """Differential fuzzing of SHALE against InnoDB on one server: run it by `mariadb/fuzz/run`.
 
-    run [--seconds 300] [--statements N] [--queries N] [--seed N] [--jobs 2] [--parts abcde]
+    run [--seconds 300] [--statements N] [--queries N] [--seed N] [--jobs 2] [--parts abcdef]
     run --seed N --program a:17     one program again
     run --replay FILE               a script that was printed
     run --self-test                 finds differences that are planted
 
 Parts: a, statements on small tables; b, queries on large ones, through every way of reading them; c,
-transactions of two or three sessions; d, part a with foreign keys; e, part c with parents. A difference that is not in allowed.py fails the run: the program
-is made small and printed as a script with both answers. Ends with a table of counts, and as JSON.
+transactions of two or three sessions; d, part a with foreign keys; e, part c with parents; f, part a
+with words, shapes and versions. A difference that is not in allowed.py fails the run: the program is
+made small and printed as a script with both answers. Ends with a table of counts, and as JSON.
 
 With a fresh seed one of 100,000 statements has a difference that is not SHALE's, and not listed yet.
 `--own-faults` is for who cannot look: it fails for what needs no other engine to be wrong (a server
@@ -36,14 +37,15 @@ import script
 import shrink
 from pair import Difference, Found, Pair, Step, servers
 
-LENGTH = {"a": 150, "b": 200, "c": 60, "d": 150, "e": 60}
+LENGTH = {"a": 150, "b": 200, "c": 60, "d": 150, "e": 60, "f": 150}
 # The programs of each round; one of queries takes the longest.
-ROUND = "aaaaaabbccdddde"
+ROUND = "aaaaaabbccddddeffff"
 
 
 def run_program(pair: Pair, part: str, seed: str) -> Difference | None:
     """One program; the difference that is not on the list, if it has one."""
     import families
+    import features
     import sessions
     import queries
     import statements
@@ -55,6 +57,8 @@ def run_program(pair: Pair, part: str, seed: str) -> Difference | None:
             statements.program(pair, chance, LENGTH[part], part == "d")
         elif part == "b":
             queries.program(pair, chance, LENGTH["b"])
+        elif part == "f":
+            features.program(pair, chance, LENGTH["f"])
         elif part == "c":
             sessions.program(pair, chance, LENGTH["c"])
         else:
@@ -289,7 +293,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--first", type=int, default=0, help="number of the first program")
-    parser.add_argument("--parts", default="abcde")
+    parser.add_argument("--parts", default="abcdef")
     parser.add_argument("--shrink", type=int, default=60, help="seconds to make a program small")
     parser.add_argument("--program", help="one program of a seed, as a:17")
     parser.add_argument("--replay", help="a script")

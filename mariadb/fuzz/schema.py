@@ -23,6 +23,7 @@ class Column:
     numbers: bool = False
     # The columns that a generated one is made of.
     of: tuple[str, ...] = ()
+    tail: str = ""
 
     @property
     def base(self) -> bool:
@@ -37,7 +38,7 @@ class Column:
             parts.append("auto_increment")
         elif self.default is not None:
             parts.append(f"default {self.default}")
-        return " ".join(parts)
+        return " ".join(parts) + self.tail
 
 
 @dataclasses.dataclass
@@ -61,6 +62,15 @@ class Key:
     @property
     def columns(self) -> list[str]:
         return [part[0] for part in self.parts]
+
+    @property
+    def unique(self) -> bool:
+        return self.kind in ("primary key", "unique key")
+
+    @property
+    def ordered(self) -> bool:
+        """Whether rows can be read in its order; not by words or shapes."""
+        return self.unique or self.kind == "key"
 
 
 @dataclasses.dataclass
@@ -114,7 +124,7 @@ class Table:
         return [one for one in self.columns if one.base]
 
     def unique_columns(self) -> set[str]:
-        names = {name for key in self.keys if key.kind != "key" for name in key.columns}
+        names = {name for key in self.keys if key.unique for name in key.columns}
         for one in self.columns:
             if one.name in names:
                 names = names | set(one.of)
@@ -123,7 +133,7 @@ class Table:
     def total_order(self) -> str | None:
         """What puts the rows into one order: the primary key, or a unique one without NULLs."""
         for key in self.keys:
-            if key.kind == "key" or key.overlaps:
+            if not key.unique or key.overlaps:
                 continue
             ones = [self.column(name) for name in key.columns]
             # A sort compares the first part of a long text's weights, which have several levels.
@@ -234,7 +244,7 @@ def partition(chance: random.Random, table: Table) -> None:
     """PARTITION BY what all unique keys have; by anything if there are none."""
     names = [one.name for one in table.columns]
     for key in table.keys:
-        if key.kind != "key":
+        if key.unique:
             names = [name for name in names if name in key.columns and
                      all(part[1] == 0 for part in key.parts if part[0] == name)]
     ones = [one for one in table.columns if one.name in names]
@@ -311,6 +321,8 @@ def condition(chance: random.Random, table: Table, deep: int = 0, prefix: str = 
     def one() -> str:
         return values.literal(chance, column.type, False, 0.0)
 
+    if column.type.asked:
+        return chance.choice(column.type.asked).format(g=name, w=one(), v=one())
     if kind < 3:
         return f"{name} {chance.choice(['=', '=', '<', '>', '<=', '>=', '<>', '<=>'])} {one()}"
     if kind == 3:

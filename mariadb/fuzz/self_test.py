@@ -39,6 +39,11 @@ def unchecked(text: bytes) -> bytes:
     return b"set statement foreign_key_checks=0 for " + text if text.startswith(words) else text
 
 
+def other_words(text: bytes) -> bytes:
+    """A search finds the rows that do not match."""
+    return text.replace(b" where match (", b" where not match (") if text.startswith(b"select") else text
+
+
 def search(pair: Pair, part: str, programs: int) -> Difference | None:
     for number in range(programs):
         found = fuzz.run_program(pair, part, f"{SEED}:{part}:{number}")
@@ -49,7 +54,10 @@ def search(pair: Pair, part: str, programs: int) -> Difference | None:
 
 def planted(layout: Any, part: str, rewrite: Any) -> None:
     """It is found, made small, written, read again and found again; not without the plant."""
-    pair = Pair(layout, f"planted-{part}", allowed.none, ("innodb", "innodb"), rewrite)
+    # A transaction's own words InnoDB does not find, which part (f) asks for.
+    words = part == "f"
+    pair = Pair(layout, f"planted-{part}", allowed.find if words else allowed.none,
+                ("shale" if words else "innodb", "innodb"), rewrite)
     found = search(pair, part, 40)
     assert found is not None, f"the difference planted for part {part} was not found"
     before = list(pair.steps)
@@ -113,7 +121,7 @@ def main() -> int:
     layout = servers.Layout(fuzz.memory())
     nothing(layout)
     for part, rewrite in (("a", wrong_comparison), ("b", lost_rows), ("c", lost_update),
-                          ("d", unchecked), ("e", unchecked)):
+                          ("d", unchecked), ("e", unchecked), ("f", other_words)):
         planted(layout, part, rewrite)
     engines(layout)
     layout.remove()

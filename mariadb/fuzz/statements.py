@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import random
 import re
-from typing import Callable
+from typing import Any, Callable
 
 import alter
 import foreign
@@ -89,13 +89,16 @@ class Program:
         temporary = chance.random() < 0.15
         kind = chance.random()
         if kind < 0.8 or not self.tables:
-            table = schema.new_table(chance, self.name("t"), temporary)
+            table = self.new_table(temporary)
             self.constrain(table)
             if self.do(table.declared()):
                 self.tables.append(table)
                 self.insert(table)
             return
         old = self.table()
+        # InnoDB has no words in temporary tables.
+        if any(key.kind == "fulltext key" for key in old.keys):
+            temporary = False
         word = "temporary table" if temporary else "table"
         table = Table(self.name("t"), copy.deepcopy(old.columns), copy.deepcopy(old.keys), "", [], temporary,
                       serial=old.serial, period=old.period)
@@ -124,6 +127,9 @@ class Program:
             if chance.random() < 0.3:
                 self.do(f"drop table {quoted(table.name)}")
                 self.tables.remove(table)
+
+    def new_table(self, temporary: bool) -> Table:
+        return schema.new_table(self.chance, self.name("t"), temporary)
 
     def constrain(self, table: Table) -> None:
         """Foreign keys for half of the tables that have another beside them."""
@@ -161,6 +167,10 @@ class Program:
 
     def alter(self) -> None:
         alter.alter(self, self.table())
+
+    def changes(self) -> list[Any]:
+        """Those of ALTER TABLE, with their weights."""
+        return alter.FOREIGN if self.foreign_keys else alter.CHANGES
 
     def foreign(self) -> None:
         if self.foreign_keys:
@@ -461,7 +471,7 @@ class Program:
 
     def handler(self) -> None:
         chance, table = self.chance, self.table()
-        keys = [key for key in table.keys if key.parts and not key.tail and not key.overlaps]
+        keys = [key for key in table.keys if key.parts and key.ordered and not key.tail and not key.overlaps]
         if not keys or table.temporary or table.partition:
             return
         key = chance.choice(keys)
@@ -482,6 +492,8 @@ class Program:
     def routine(self) -> None:
         routines.routine(self)
 
+    # A branch of XA takes no DDL.
+    IN_BRANCH = {"insert", "update", "delete", "select", "transaction"}
     WEIGHTS: list[tuple[Callable[["Program"], None], int]] = [
         (create, 5), (drop, 1), (truncate, 1), (rename, 1), (alter, 10), (insert, 32), (update, 16),
         (delete, 6), (multi, 3), (select, 22), (transaction, 12), (session, 3), (administer, 3),
@@ -506,9 +518,7 @@ class Program:
                 self.clock += 1
                 self.do(f"set timestamp={self.clock}")
             act = chance.choices(acts, weights)[0]
-            # A branch of XA takes no DDL.
-            if not self.branch or act.__name__ in ("insert", "update", "delete", "select",
-                                                   "transaction"):
+            if not self.branch or act.__name__ in self.IN_BRANCH:
                 act(self)
         self.finish()
 
@@ -526,7 +536,7 @@ class Program:
             self.do(f"select * from {name}{everything}")
             self.do(f"check table {name} extended /*meta*/")
             for key in table.keys:
-                if not key.tail and not key.overlaps:
+                if key.ordered and not key.tail and not key.overlaps:
                     names = ", ".join(quoted(one) for one in key.columns)
                     self.do(f"select {names} from {name} force index (`{key.name}`)"
                             " /*keyed*/")

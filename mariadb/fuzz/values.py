@@ -34,6 +34,8 @@ class Type:
     # What a key of it may need: the length of a prefix.
     prefix: int = 0
     key: bool = True
+    # What such a column `g` is asked for, by the values `w` and `v`; else it is compared.
+    asked: list[str] = dataclasses.field(default_factory=list)
 
     def declared(self) -> str:
         if not self.collation:

@@ -78,7 +78,8 @@ int ha_shale::info(uint what) {
 int ha_shale::info_of_size(uint what) {
   TableSize size;
   bool renew = (what & HA_STATUS_TIME) != 0;
-  if (int error = note(shared_->counts.get(shared_->trees, renew, &size))) return error;
+  Error asked = shared_->counts.get(shared_->trees, *shared_->changes, renew, &size);
+  if (int error = note(std::move(asked))) return error;
   stats.data_file_length = size.data_bytes;
   stats.index_file_length = size.index_bytes;
   stats.records = size.rows;
@@ -101,6 +102,7 @@ int ha_shale::info_of_size(uint what) {
 
 void ha_shale::count_change(int rows) {
   shared_->counts.changed(rows, ha_thd()->query_start());
+  if (rows != 0 && !load_.copy) trx()->note_rows(shared_->changes, rows);
   engine().rows.add(rows > 0, rows == 0, rows < 0);
 }
 
@@ -142,7 +144,8 @@ int ha_shale::look_at_indexes(const SampleSize &size) {
   auto stop = [thd] { return thd != nullptr && thd_kill_level(thd) != THD_IS_NOT_KILLED; };
   std::vector<IndexStatistics> found;
   TableSize now;
-  if (int error = note(shared_->counts.get(shared_->trees, false, &now))) return error;
+  Error asked = shared_->counts.get(shared_->trees, *shared_->changes, false, &now);
+  if (int error = note(std::move(asked))) return error;
   found.push_back({"", {static_cast<double>(std::max<uint64_t>(now.rows, 1))}});
   for (uint number = 0; number < table->s->keys; number++) {
     const KEY &key = table->key_info[number];

@@ -287,6 +287,7 @@ class ha_shale final : public handler {
   // Searching words (ha_words)
   int text_of_row(const shale_sql::WordCodec &codec, std::string_view primary_key,
                   std::string *text, std::vector<size_t> *begins, bool *found);
+  FT_INFO *search_to_read() const;
   int search_words(uint flags, const Index &index, std::string_view text,
                    shale_sql::FoundWords *found);
 

@@ -3,6 +3,8 @@
 
 #include "handler/ha_shale.h"
 
+#include <ha_partition.h>
+
 #include "engine/errors.h"
 #include "txn/trx.h"
 #include "words/found_words.h"
@@ -109,7 +111,21 @@ FT_INFO *ha_shale::ft_init_ext(uint flags, uint number, String *text) {
   return found.release();
 }
 
+// By which search rows are read. The server leaves with each partition the search that was begun
+// last, whichever of several MATCH it has chosen for the whole table.
+FT_INFO *ha_shale::search_to_read() const {
+  if (table->part_info == nullptr || table->file == this) return ft_handler;
+  const auto *chosen = reinterpret_cast<st_partition_ft_info *>(table->file->ft_handler);
+  if (chosen == nullptr) return ft_handler;
+  for (uint part = 0; part < table->part_info->get_tot_partitions(); part++) {
+    FT_INFO *one = chosen->part_ft_info[part];
+    if (one != nullptr && static_cast<FoundWords *>(one)->last == &last_.primary) return one;
+  }
+  return ft_handler;
+}
+
 int ha_shale::ft_init() {
+  ft_handler = search_to_read();
   if (ft_handler != nullptr) static_cast<FoundWords *>(ft_handler)->next = 0;
   return rnd_init(false);
 }

@@ -39,7 +39,10 @@ Changes::~Changes() {
   if (engine_is_started()) engine().kept_results.forget(*this);
 }
 
-void Changes::end() {
+void Changes::end(int64_t rows, End how) {
+  if (how == End::kUndone) undone_.fetch_add(rows, std::memory_order_relaxed);
+  if (how == End::kPartlyKept) recounts_.fetch_add(1, std::memory_order_relaxed);
+  rows_.fetch_sub(rows, std::memory_order_relaxed);
   number_.store(++engine().kept_results.last_number_);
   writers_.fetch_sub(1);
 }

@@ -11,7 +11,7 @@
 namespace shale_sql {
 
 // Of one table, as long as it is open: how many transactions are under way that have written to it,
-// and a number that is another one after each of them has ended.
+// what rows they have added, and a number that is another one after each of them has ended.
 class Changes {
  public:
   Changes();
@@ -19,9 +19,19 @@ class Changes {
   Changes(const Changes &) = delete;
   Changes &operator=(const Changes &) = delete;
 
-  // Before the first write of a transaction, and after its end.
+  // What became of a transaction's rows.
+  enum class End : uint8_t { kKept, kPartlyKept, kUndone };
+
+  // Before the first write of a transaction, and after its end; `rows` as it has added by `wrote`.
   void begin() { writers_.fetch_add(1); }
-  void end();
+  void end(int64_t rows, End how);
+  void wrote(int rows) { rows_.fetch_add(rows, std::memory_order_relaxed); }
+  // How many rows more than before there are for transactions that are under way.
+  int64_t rows_under_way() const { return rows_.load(std::memory_order_relaxed); }
+  // And how many there are not, since transactions were rolled back.
+  int64_t rows_undone() const { return undone_.load(std::memory_order_relaxed); }
+  // Another number when it is not known how many there are.
+  uint64_t recounts() const { return recounts_.load(std::memory_order_relaxed); }
   // 0 while anybody writes. If it is the same at two times, nothing that was visible at the first
   // has changed up to the second, and nothing that was not visible then has become so.
   uint64_t quiet_number() const;
@@ -30,6 +40,9 @@ class Changes {
   friend class KeptResults;
 
   std::atomic<uint64_t> writers_{0};
+  std::atomic<int64_t> rows_{0};
+  std::atomic<int64_t> undone_{0};
+  std::atomic<uint64_t> recounts_{0};
   std::atomic<uint64_t> number_;
   // What results are kept under, and the number of then; with the lock of KeptResults.
   uint64_t token_ = 0;

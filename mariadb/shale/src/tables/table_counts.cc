@@ -56,18 +56,22 @@ bool TableCounts::is_old(uint64_t changes, uint64_t moves, uint64_t now) const {
          since > kOldNanos;
 }
 
-Error TableCounts::get(const std::vector<TreeHandle> &trees, bool renew, TableSize *size) {
+Error TableCounts::get(const std::vector<TreeHandle> &trees, const Changes &writers, bool renew,
+                       TableSize *size) {
   std::lock_guard<std::mutex> one_at_a_time(lock_);
-  int64_t rows = rows_.load(std::memory_order_relaxed);
+  int64_t rows = rows_.load(std::memory_order_relaxed) - writers.rows_undone();
   uint64_t changes = changes_.load(std::memory_order_relaxed), now = my_interval_timer();
   uint64_t moves = moves_.load(std::memory_order_relaxed);
-  if (renew || is_old(changes, moves, now)) {
+  const uint64_t recounts = writers.recounts();
+  if (renew || recounts != recounts_then_ || is_old(changes, moves, now)) {
     TableSize found;
     if (Error error = ask(trees, &found)) return error;
     size_ = found;
-    rows_then_ = rows;
+    // The tree's count has committed rows only.
+    rows_then_ = rows - writers.rows_under_way();
     changes_then_ = changes;
     moves_then_ = moves;
+    recounts_then_ = recounts;
     nanos_then_ = now;
     known_ = true;
   }
@@ -80,7 +84,7 @@ Error TableCounts::get(const std::vector<TreeHandle> &trees, bool renew, TableSi
 Error TableCounts::rows(const std::vector<TreeHandle> &trees, const Changes &changes,
                         uint64_t *rows) {
   TableSize size;
-  if (Error error = get(trees, false, &size)) return error;
+  if (Error error = get(trees, changes, false, &size)) return error;
   *rows = size.rows;
   // An estimate may be off by half.
   if (size.rows > 2 * kCountedForRanks) return 0;

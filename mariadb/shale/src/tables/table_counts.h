@@ -29,8 +29,10 @@ class TableCounts {
     if (rows != 0) moves_.fetch_add(1, std::memory_order_relaxed);
     changed_at_.store(when, std::memory_order_relaxed);
   }
-  // The first tree is the primary one. `renew`: as of now, whatever is kept.
-  Error get(const std::vector<TreeHandle> &trees, bool renew, TableSize *size);
+  // The first tree is the primary one. `renew`: as of now, whatever is kept. Rows of transactions
+  // under way are counted as if they were committed.
+  Error get(const std::vector<TreeHandle> &trees, const Changes &changes, bool renew,
+            TableSize *size);
   // About how many rows there are; of a table with some thousand of them just how many, those of
   // transactions under way included.
   Error rows(const std::vector<TreeHandle> &trees, const Changes &changes, uint64_t *rows);
@@ -53,6 +55,7 @@ class TableCounts {
   int64_t rows_then_ = 0;
   uint64_t changes_then_ = 0;
   uint64_t moves_then_ = 0;
+  uint64_t recounts_then_ = 0;
   uint64_t nanos_then_ = 0;
 
   // What `rows` last told of a small table, and when.

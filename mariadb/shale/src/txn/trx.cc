@@ -28,7 +28,7 @@ Trx::~Trx() {
   set_number(0);
   shale_txn_rollback(txn_);
   shale_prepared_free(prepared_);
-  end_writes();
+  end_writes(Changes::End::kKept);
 }
 
 Trx *Trx::find(THD *thd) { return static_cast<Trx *>(thd_get_ha_data(thd, engine().hton)); }
@@ -155,6 +155,7 @@ Error Trx::commit_statement() {
 Error Trx::rollback_statement() {
   if (has_statement_savepoint_ && txn_ != nullptr) {
     has_statement_savepoint_ = false;
+    undid_part_ = true;
     known_parents_.forget();
     Error error = consume_error(shale_txn_rollback_to(txn_, statement_savepoint_));
     return error ? std::move(error)
@@ -250,6 +251,7 @@ Error Trx::rollback() {
   txn_ = nullptr;
   // Numbers that were given out are not given again, though nothing came of it.
   Error kept = keep_numbers();
+  end_writes(Changes::End::kUndone);
   end();
   return error ? std::move(error) : std::move(kept);
 }
@@ -271,12 +273,13 @@ void Trx::end() {
   commit_error_ = Error();
   numbered_.clear();
   load_.end();
-  end_writes();
+  end_writes(undid_part_ ? Changes::End::kPartlyKept : Changes::End::kKept);
+  undid_part_ = false;
   held_.clear();
 }
 
-void Trx::end_writes() {
-  for (const auto &table : writes_) table->end();
+void Trx::end_writes(Changes::End how) {
+  for (const auto &[table, rows] : writes_) table->end(rows, how);
   writes_.clear();
 }
 
@@ -311,6 +314,7 @@ Error Trx::savepoint(size_t *place) {
 Error Trx::rollback_to(size_t place) {
   if (txn_ == nullptr) return 0;
   has_statement_savepoint_ = false;
+  undid_part_ = true;
   known_parents_.forget();
   return consume_error(shale_txn_rollback_to(txn_, place));
 }

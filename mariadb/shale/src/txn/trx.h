@@ -113,7 +113,14 @@ class Trx {
   const std::string &duplicate_key() const { return duplicate_key_; }
   // A table is about to be written; said once of each statement.
   void note_writer(const std::shared_ptr<Changes> &table) {
-    if (writes_.insert(table).second) table->begin();
+    if (writes_.emplace(table, 0).second) table->begin();
+  }
+  // It has written a row there: a new one, or -1 for one that went.
+  void note_rows(const std::shared_ptr<Changes> &table, int rows) {
+    const auto found = writes_.find(table);
+    if (found == writes_.end()) return;
+    found->second += rows;
+    table->wrote(rows);
   }
   // What stays to the end of the transaction, since it has written there.
   void hold(std::shared_ptr<const void> written) { held_.insert(std::move(written)); }
@@ -153,7 +160,7 @@ class Trx {
   bool must_sync() const;
   Error make_durable();
   void set_number(uint64_t number);
-  void end_writes();
+  void end_writes(Changes::End how);
   void end();
 
   THD *thd_;
@@ -176,6 +183,8 @@ class Trx {
   size_t statement_savepoint_ = 0;
   Error last_error_;
   bool committed_ = false;
+  // A statement was undone, or all since a savepoint.
+  bool undid_part_ = false;
   Error commit_error_;
   std::set<std::shared_ptr<SharedTable>> numbered_;
   unsigned duplicate_ = ~0u;
@@ -184,7 +193,8 @@ class Trx {
   KnownParents known_parents_;
   std::vector<std::string> levels_;
   std::string duplicate_child_, duplicate_key_;
-  std::set<std::shared_ptr<Changes>> writes_;  // of the tables that it has written
+  // Of the tables that it has written, and how many rows it has added.
+  std::map<std::shared_ptr<Changes>, int64_t> writes_;
   std::set<std::shared_ptr<const void>> held_;
   LoadInParts load_;
 };

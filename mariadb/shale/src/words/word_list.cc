@@ -298,12 +298,15 @@ class PhraseRow {
 }  // namespace
 
 Error find_phrase(const WordReader &reader, const PhraseWords &words, size_t distance,
-                  FoundRows *found) {
+                  FoundRows *found, size_t *read) {
+  *read = 0;
   if (words.indexed.empty()) return 0;
   std::vector<std::unique_ptr<OneWord>> lists;
   for (const std::string &form : words.indexed) {
     lists.push_back(std::make_unique<OneWord>(reader, form));
     if (Error error = lists.back()->next()) return error;
+    ++*read;
+    if (lists.back()->at_end()) return 0;
   }
   const bool near = distance != WordLeaf::kExactly && distance > 0;
   std::vector<std::vector<uint64_t>> places(lists.size());

@@ -116,8 +116,9 @@ struct PhraseWords {
   std::vector<std::string> indexed, all;  // forms
 };
 PhraseWords words_of_phrase(const WordForms &forms, const WordLeaf &phrase);
-// Those with the words of a phrase side by side, or within `distance` words.
+// Those with the words of a phrase side by side, or within `distance` words. `read`: how many of
+// the words were looked up; none is after one that no row has.
 Error find_phrase(const WordReader &reader, const PhraseWords &words, size_t distance,
-                  FoundRows *found);
+                  FoundRows *found, size_t *read);
 
 }  // namespace shale_sql

@@ -47,12 +47,11 @@ Error WordSearch::begin_leaf(const WordLeaf &leaf, Leaf *begun) {
     const PhraseWords words = words_of_phrase(forms, leaf);
     // InnoDB's limit.
     if (words.indexed.size() > 128) return Error(HA_ERR_FTS_TOO_MANY_WORDS_IN_PHRASE);
-    for (const std::string &form : words.indexed) {
-      begun->terms.push_back(term_of(form));
-      terms_[begun->terms.back()].uses++;
-    }
+    for (const std::string &form : words.indexed) begun->terms.push_back(term_of(form));
     auto rows = std::make_unique<FoundRows>();
-    Error error = find_phrase(reader_, words, leaf.distance, rows.get());
+    size_t read = 0;
+    Error error = find_phrase(reader_, words, leaf.distance, rows.get(), &read);
+    for (size_t word = 0; word < read; word++) terms_[begun->terms[word]].uses++;
     begun->estimate = rows->rows.size();
     begun->list = std::move(rows);
     return error;
