@@ -293,10 +293,10 @@ OPERATION = Section(
             note="of SHALE: the binary log from the backup's position on",
         ),
         Feature(
-            "A single table is restored from its files",
-            "",
+            "A single table is restored out of a backup",
+            "restore_table.py",
             "?",
-            says={"innodb": "yes", "shale": "no", "rocksdb": "no"},
+            says={"innodb": "yes", "shale": "yes", "rocksdb": "no"},
         ),
         Feature(
             "Replication: rows, statements, mixed; GTID that a crash does not break",

@@ -23,8 +23,10 @@ std::string bytes_of(const TableCopy &table) {
   return out;
 }
 
-Error write_tree(THD *thd, BlockWriter *file, const shale_snapshot *at, const shale_tree *tree,
-                 size_t place, uint64_t *entries) {
+}  // namespace
+
+Error read_tree(THD *thd, const shale_snapshot *at, const shale_tree *tree, size_t place,
+                const TakeBlock &take, uint64_t *entries) {
   shale_scan *begun = nullptr;
   Error error = consume_error(shale_scan_new(tree, at, nullptr, 0, nullptr, 0, false, &begun));
   ScanHandle scan(begun);
@@ -40,16 +42,15 @@ Error write_tree(THD *thd, BlockWriter *file, const shale_snapshot *at, const sh
     put_text(&block, {static_cast<const char *>(value), value_bytes});
     ++*entries;
     if (!(error = consume_error(move_scan(begun, SHALE_NEXT))) && block.size() >= kBlockBytes) {
-      error = file->add(BlockKind::kEntries, block);
+      error = take(block);
       block.clear();
       if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
     }
   }
-  return error || block.empty() ? std::move(error) : file->add(BlockKind::kEntries, block);
+  return error || block.empty() ? std::move(error) : take(block);
 }
 
-// Fills trees, one after the other.
-class Filling {
+class TreeFiller::Filling {
  public:
   explicit Filling(const std::vector<TreeHandle> &trees) : trees_(trees), counts_(trees.size()) {}
 
@@ -105,7 +106,14 @@ class Filling {
   std::vector<uint64_t> counts_;  // of entries
 };
 
-}  // namespace
+TreeFiller::TreeFiller(const std::vector<TreeHandle> &trees)
+    : filling_(std::make_unique<Filling>(trees)) {}
+TreeFiller::~TreeFiller() = default;
+Error TreeFiller::add(std::string_view block, std::string *wrong) {
+  return filling_->add(block, wrong);
+}
+Error TreeFiller::finish() { return filling_->end_tree(); }
+const std::vector<uint64_t> &TreeFiller::counts() const { return filling_->counts(); }
 
 Error write_table(THD *thd, const std::string &path, const TableCopy &table,
                   const std::vector<TreeHandle> &trees) {
@@ -118,7 +126,10 @@ Error write_table(THD *thd, const std::string &path, const TableCopy &table,
   std::string counts;
   for (size_t place = 0; !error && place < trees.size(); place++) {
     uint64_t entries = 0;
-    error = write_tree(thd, &file, now, trees[place].get(), place, &entries);
+    const auto take = [&](const std::string &block) {
+      return file.add(BlockKind::kEntries, block);
+    };
+    error = read_tree(thd, now, trees[place].get(), place, take, &entries);
     append_varint(&counts, entries);
   }
   if (!error) error = file.add(BlockKind::kEnd, counts);
@@ -141,7 +152,7 @@ Error TableReader::begin(TableCopy *table) {
 }
 
 Error TableReader::fill(THD *thd, const std::vector<TreeHandle> &trees) {
-  Filling filling(trees);
+  TreeFiller filling(trees);
   BlockKind kind;
   std::string block;
   for (;;) {
@@ -159,7 +170,7 @@ Error TableReader::fill(THD *thd, const std::vector<TreeHandle> &trees) {
     if (in.number() != count) return file_.damaged("is damaged: entries are missing");
   }
   if (!in.is_whole()) return file_.damaged("is damaged: its end says otherwise than it is");
-  return filling.end_tree();
+  return filling.finish();
 }
 
 }  // namespace shale_sql

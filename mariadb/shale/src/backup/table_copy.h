@@ -11,7 +11,10 @@
 #include "engine/handles.h"
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 class THD;
@@ -30,16 +33,49 @@ struct TableCopy {
 Error write_table(THD *thd, const std::string &file, const TableCopy &table,
                   const std::vector<TreeHandle> &trees);
 
-// Reads one. Any error says which file, and what is wrong with it.
-class TableReader {
+// Gives a tree's entries in blocks, each with the tree's number; adds to how many there are. HA_ERR
+// _ABORTED_BY_USER: the statement was killed.
+using TakeBlock = std::function<Error(const std::string &block)>;
+Error read_tree(THD *thd, const shale_snapshot *at, const shale_tree *tree, size_t place,
+                const TakeBlock &take, uint64_t *entries);
+
+// Fills new trees with blocks of entries, one after the other.
+class TreeFiller {
+ public:
+  explicit TreeFiller(const std::vector<TreeHandle> &trees);
+  ~TreeFiller();
+
+  // `wrong` stays empty, or says what is wrong with the block.
+  Error add(std::string_view block, std::string *wrong);
+  // Once, after all blocks.
+  Error finish();
+  // Of entries, of each tree.
+  const std::vector<uint64_t> &counts() const;
+
+ private:
+  class Filling;
+  const std::unique_ptr<Filling> filling_;
+};
+
+// What a table is made of.
+class TableSource {
+ public:
+  virtual ~TableSource() = default;
+
+  // What the table is. Any error says which file, and what is wrong with it, here and below.
+  virtual Error begin(TableCopy *table) = 0;
+  // Puts the entries into new trees, as many as the definition has indexes. All of them have been
+  // looked at when there is no error.
+  virtual Error fill(THD *thd, const std::vector<TreeHandle> &trees) = 0;
+};
+
+// A file that write_table has written.
+class TableReader : public TableSource {
  public:
   explicit TableReader(std::string file) : file_(std::move(file)) {}
 
-  // What the table is.
-  Error begin(TableCopy *table);
-  // Puts the entries into new trees, as many as the definition has indexes. All of the file has
-  // been looked at when there is no error.
-  Error fill(THD *thd, const std::vector<TreeHandle> &trees);
+  Error begin(TableCopy *table) override;
+  Error fill(THD *thd, const std::vector<TreeHandle> &trees) override;
 
  private:
   BlockReader file_;

@@ -97,6 +97,14 @@ Error Catalog::open(shale_db *db) {
   return drop_orphans();
 }
 
+Error Catalog::look(shale_db *db) {
+  db_ = db;
+  shale_tree *tree = nullptr;
+  Error error = consume_error(shale_tree_open(db, kTree, SHALE_TREE_THERE, nullptr, &tree));
+  tree_.reset(tree);
+  return error;
+}
+
 Error Catalog::read_foreign_keys() {
   ForeignKeys::Change found;
   ForeignKeys::List lost;

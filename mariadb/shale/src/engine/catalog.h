@@ -38,6 +38,8 @@ class Catalog {
   // Opens it, made if there is none, and drops trees that belong to no table. 0, or an error's
   // number.
   Error open(shale_db *db);
+  // That of a database that is only read: definitions and numbers, without foreign keys.
+  Error look(shale_db *db);
   void close();
 
   // The definition of the table at a path; HA_ERR_NO_SUCH_TABLE if there is none.

@@ -36,6 +36,23 @@ static MYSQL_THDVAR_BOOL(bulk_load, PLUGIN_VAR_OPCMDARG,
                          "done again, not within transactions",
                          nullptr, nullptr, false);
 
+// It lets a statement read files that are not the server's.
+static int check_import_from(THD *thd, st_mysql_sys_var *, void *save, st_mysql_value *value) {
+  char buffer[FN_REFLEN];
+  int length = sizeof(buffer);
+  const char *given = value->val_str(value, buffer, &length);
+  if (given != nullptr && length > 0 && check_global_access(thd, FILE_ACL)) return 1;
+  *static_cast<const char **>(save) =
+      given == nullptr ? nullptr : thd_strmake(thd, given, static_cast<size_t>(length));
+  return 0;
+}
+
+static MYSQL_THDVAR_STR(import_from, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
+                        "The folder of a backup of which ALTER TABLE ... IMPORT TABLESPACE takes "
+                        "the table, or the .frm file in it of another table; empty: a file beside "
+                        "the table's definition",
+                        check_import_from, nullptr, "");
+
 static MYSQL_THDVAR_BOOL(ft_enable_stopword, PLUGIN_VAR_OPCMDARG,
                          "FULLTEXT indexes that are made leave out the words of the list of "
                          "stop words, which is InnoDB's",
@@ -45,6 +62,7 @@ st_mysql_sys_var *lock_wait_variable() { return MYSQL_SYSVAR(lock_wait_timeout);
 st_mysql_sys_var *sort_memory_variable() { return MYSQL_SYSVAR(sort_memory); }
 st_mysql_sys_var *alter_rest_variable() { return MYSQL_SYSVAR(alter_rest); }
 st_mysql_sys_var *bulk_load_variable() { return MYSQL_SYSVAR(bulk_load); }
+st_mysql_sys_var *import_from_variable() { return MYSQL_SYSVAR(import_from); }
 st_mysql_sys_var *stopword_variable() { return MYSQL_SYSVAR(ft_enable_stopword); }
 
 // NOWAIT and WAIT n set the server's own timeout for their statement.
@@ -58,6 +76,11 @@ size_t sort_memory(THD *thd) { return THDVAR(thd, sort_memory); }
 unsigned alter_rest(THD *thd) { return THDVAR(thd, alter_rest); }
 
 bool bulk_load(THD *thd) { return THDVAR(thd, bulk_load); }
+
+std::string import_from(THD *thd) {
+  const char *folder = THDVAR(thd, import_from);
+  return folder == nullptr ? "" : folder;
+}
 
 WordRules word_rules(THD *thd) {
   WordRules rules;

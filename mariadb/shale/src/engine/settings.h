@@ -33,6 +33,8 @@ size_t sort_memory(THD *thd);
 // The percentage of its time in which an ALTER TABLE rests while others write to the table.
 unsigned alter_rest(THD *thd);
 bool bulk_load(THD *thd);
+// The backup of which IMPORT TABLESPACE takes a table; empty: of a file.
+std::string import_from(THD *thd);
 // Of FULLTEXT indexes that are made now.
 WordRules word_rules(THD *thd);
 // The session variables behind these functions; they are defined in settings.cc.
@@ -40,6 +42,7 @@ st_mysql_sys_var *lock_wait_variable();
 st_mysql_sys_var *sort_memory_variable();
 st_mysql_sys_var *alter_rest_variable();
 st_mysql_sys_var *bulk_load_variable();
+st_mysql_sys_var *import_from_variable();
 st_mysql_sys_var *stopword_variable();
 
 }  // namespace settings

@@ -4,12 +4,14 @@
 
 #include "handler/ha_shale.h"
 
+#include "backup/backup_source.h"
 #include "backup/table_copy.h"
 #include "codec/index_defs.h"
 #include "codec/schema_words.h"
 #include "codec/table_bytes.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/settings.h"
 #include "engine/table_files.h"
 #include "txn/in_doubt.h"
 
@@ -149,10 +151,16 @@ int ha_shale::import_rows() {
     my_error(ER_TABLESPACE_EXISTS, MYF(0), name.c_str());
     return HA_ERR_GENERIC;
   }
-  const std::string path = moved_file(shared_->path);
-  TableReader file(path);
+  const std::string backup = settings::import_from(ha_thd());
+  const std::string path = backup.empty() ? moved_file(shared_->path) : backup;
+  std::unique_ptr<TableSource> source;
+  if (backup.empty()) {
+    source = std::make_unique<TableReader>(path);
+  } else {
+    source = std::make_unique<BackupSource>(ha_thd(), backup, shared_->path);
+  }
   TableCopy copy;
-  if (Error error = file.begin(&copy)) return refuse_import(error);
+  if (Error error = source->begin(&copy)) return refuse_import(error);
   const std::string differs = difference(table, copy);
   if (!differs.empty()) {
     my_printf_error(ER_TABLE_SCHEMA_MISMATCH, "Schema mismatch (%s: %s)", MYF(0), path.c_str(),
@@ -165,20 +173,20 @@ int ha_shale::import_rows() {
   def.codec = shared_->def->codec;
   def.dictionary = shared_->def->dictionary;
   def.version = shared_->def->version;
-  if (int error = import_into(std::move(def), copy, &file)) return error;
+  if (int error = import_into(std::move(def), copy, source.get())) return error;
   // Handlers that the server keeps open know the old trees. It closes them for DISCARD only.
   table->s->tdc->flush(ha_thd(), true);
-  if (my_delete(path.c_str(), MYF(0)) != 0) {
+  if (backup.empty() && my_delete(path.c_str(), MYF(0)) != 0) {
     push_warning_printf(ha_thd(), Sql_condition::WARN_LEVEL_WARN, ER_CANT_DELETE_FILE,
                         ER_THD(ha_thd(), ER_CANT_DELETE_FILE), path.c_str(), my_errno);
   }
   return 0;
 }
 
-int ha_shale::import_into(TableDef def, const TableCopy &copy, TableReader *file) {
+int ha_shale::import_into(TableDef def, const TableCopy &copy, TableSource *source) {
   THD *thd = ha_thd();
   return replace_trees(std::move(def), [&](const TableDef &is, const auto &trees) {
-    if (Error error = file->fill(thd, trees)) return refuse_import(error);
+    if (Error error = source->fill(thd, trees)) return refuse_import(error);
     // Rows come without their parents.
     ForeignKeys::List keys;
     for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_child(shared_->path)) {

@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace shale_sql {
-class TableReader;
+class TableSource;
 class Trx;
 class WordCodec;
 struct FoundWords;
@@ -523,7 +523,7 @@ class ha_shale final : public handler {
   int import_rows();
   int refuse_import(const shale_sql::Error &error);
   int import_into(shale_sql::TableDef def, const shale_sql::TableCopy &copy,
-                  shale_sql::TableReader *file);
+                  shale_sql::TableSource *source);
 
   // Statistics (ha_info)
   struct Shown {

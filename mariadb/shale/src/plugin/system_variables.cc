@@ -144,6 +144,7 @@ st_mysql_sys_var *system_variables[] = {MYSQL_SYSVAR(memory),
                                         user_stopword_table_variable(),
                                         server_stopword_table_variable(),
                                         MYSQL_SYSVAR(checkpoint),
+                                        settings::import_from_variable(),
                                         nullptr};
 
 }  // namespace shale_sql
