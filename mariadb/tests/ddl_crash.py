@@ -53,7 +53,8 @@ ALTERS = [
     "alter table {t} modify b varchar(80)",
     "alter table {t} modify a bigint",
     "alter table {t} add fulltext f{n} (b)",
-    "alter table {t} add g{n} point not null default (point(a, id)), add spatial s{n} (g{n})",
+    "alter table {t} add g{n} point not null default (point(coalesce(a, 0), id)),"
+    " add spatial s{n} (g{n})",
     "alter table {t} engine=shale",
     "alter table {t} comment='change {n}'",
     "alter table {t} add v{n} int as (a + 1) virtual, add index w{n} (v{n})",
