@@ -173,7 +173,8 @@ def main() -> int:
     server = servers.Server(layout, "shop", [
         "default-storage-engine=SHALE", "group-concat-max-len=1073741824"])
     server.start()
-    folder = layout.folder / "backup"
+    folder = layout.folder / "definitions" / "monday"
+    folder.parent.mkdir()
     try:
         server.run("create database shop")
         for table, columns in TABLES.items():

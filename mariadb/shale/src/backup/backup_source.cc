@@ -4,6 +4,7 @@
 
 #include "server.h"
 
+#include "codec/index_defs.h"
 #include "codec/schema_words.h"
 
 #include <algorithm>
@@ -42,7 +43,14 @@ std::string without_partition(const std::string &table) {
 
 BackupSource::BackupSource(THD *thd, const std::string &from, const std::string &path)
     : thd_(thd), folder_(from) {
-  const size_t definitions = folder_.rfind(kDefinitions);
+  // The last that is in a backup.
+  size_t definitions = is_there(folder_ + "/shale") ? std::string::npos : folder_.size();
+  while (definitions != std::string::npos) {
+    definitions = definitions == 0 ? std::string::npos
+                                   : folder_.rfind(kDefinitions, definitions - 1);
+    if (definitions == std::string::npos) break;
+    if (is_there(folder_.substr(0, definitions) + "/shale")) break;
+  }
   if (definitions != std::string::npos) {
     table_ = folder_.substr(definitions + kDefinitions.size());
     folder_.resize(definitions);
@@ -80,8 +88,9 @@ Error BackupSource::open() {
   return 0;
 }
 
-// As export_rows has it of an open table.
-Error BackupSource::read_schema(std::string *words) const {
+// As export_rows has it of an open table. The catalog's definition gets what one of an earlier
+// format lacks, as when a table is opened.
+Error BackupSource::read_schema(std::string *words) {
   const std::string name = without_partition(table_);
   const std::string path = folder_ + std::string(kDefinitions) + name;
   if (!is_there(path + std::string(kFrm))) return failed("lacks the file " + path + ".frm");
@@ -96,12 +105,13 @@ Error BackupSource::read_schema(std::string *words) const {
   FirstError why;
   thd_->push_internal_handler(&why);
   bool good = open_table_def(thd_, &share, GTS_TABLE) == OPEN_FRM_OK;
-  // No handler is made.
+  // Its handler opens nothing.
   good = good && open_table_from_share(thd_, &share, &alias, 0, EXTRA_RECORD, 0, &table, false) ==
                      OPEN_FRM_OK;
   thd_->pop_internal_handler();
   if (good) {
     *words = schema_words(&table);
+    if (has_indexes_of(def_, &table)) describe_indexes(&table, &def_);
     closefrm(&table);
   }
   free_table_share(&share);
@@ -117,18 +127,21 @@ Error BackupSource::begin(TableCopy *table) {
   }
   if (error) return failed("does not tell of " + table_ + ": " + error.text());
   if (def_.discarded) return failed("has no rows of " + table_ + ": it was discarded");
-  table->def = def_;
   if (!error) error = catalog_.read_number('A', def_.table_id, &table->next_number);
   if (!error) error = catalog_.read_number('H', def_.table_id, &table->next_hidden);
   if (error) return failed("does not tell of " + table_ + ": " + error.text());
-  return read_schema(&table->schema);
+  error = read_schema(&table->schema);
+  table->def = def_;
+  return error;
 }
 
 Error BackupSource::fill(THD *thd, const std::vector<TreeHandle> &trees) {
   TreeFiller filler(trees);
   std::string wrong;
+  bool is_told = false;  // an error of this server's database, or what is wrong
   const auto take = [&](const std::string &block) -> Error {
     Error error = filler.add(block, &wrong);
+    is_told = error || !wrong.empty();
     return error || wrong.empty() ? std::move(error) : failed("is damaged: it has " + wrong);
   };
   for (size_t place = 0; place < trees.size(); place++) {
@@ -139,7 +152,7 @@ Error BackupSource::fill(THD *thd, const std::vector<TreeHandle> &trees) {
     const TreeHandle tree(opened);
     uint64_t entries = 0;
     if (!error) error = read_tree(thd, nullptr, opened, place, take, &entries);
-    if (error == HA_ERR_ABORTED_BY_USER) return error;
+    if (is_told || error == HA_ERR_ABORTED_BY_USER) return error;
     if (error) return failed("cannot be read: " + error.text());
   }
   return filler.finish();

@@ -27,7 +27,7 @@ class BackupSource : public TableSource {
 
  private:
   Error open();
-  Error read_schema(std::string *words) const;
+  Error read_schema(std::string *words);
   Error failed(const std::string &what) const;
 
   THD *const thd_;

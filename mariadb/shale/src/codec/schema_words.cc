@@ -45,6 +45,10 @@ void add_index(const TABLE *table, const KEY &key, std::string *out) {
   *out += ")";
   if (key.algorithm == HA_KEY_ALG_LONG_HASH) *out += " using hash";
   if (key.without_overlaps) *out += " without overlaps";
+  // Other words have other entries.
+  if ((key.flags & HA_USES_PARSER) != 0) {
+    *out += " with parser " + std::string(plugin_name(key.parser)->str);
+  }
   *out += '\n';
 }
 

@@ -41,7 +41,14 @@ static int check_import_from(THD *thd, st_mysql_sys_var *, void *save, st_mysql_
   char buffer[FN_REFLEN];
   int length = sizeof(buffer);
   const char *given = value->val_str(value, buffer, &length);
-  if (given != nullptr && length > 0 && check_global_access(thd, FILE_ACL)) return 1;
+  if (given != nullptr && length > 0) {
+    if (check_global_access(thd, FILE_ACL)) return 1;
+    std::string path(given, static_cast<size_t>(length));
+    if (!is_secure_file_path(&path[0])) {
+      my_error(ER_OPTION_PREVENTS_STATEMENT, MYF(0), "--secure-file-priv");
+      return 1;
+    }
+  }
   *static_cast<const char **>(save) =
       given == nullptr ? nullptr : thd_strmake(thd, given, static_cast<size_t>(length));
   return 0;

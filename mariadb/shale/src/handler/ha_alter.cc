@@ -19,6 +19,7 @@
 #include "engine/trees.h"
 #include "load/index_filler.h"
 #include "txn/in_doubt.h"
+#include "words/parser_plugin.h"
 #include "words/stopword_table.h"
 #include "words/word_codec.h"
 
@@ -377,11 +378,33 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   return false;
 }
 
+namespace {
+
+// Whether FULLTEXT indexes have the same parser plugins in all tables of a statement, by names. The
+// server does not compare them.
+bool have_same_parsers(THD *thd, const TABLE *table) {
+  for (const TABLE_LIST *one = thd->lex->query_tables; one != nullptr; one = one->next_global) {
+    if (one->table == nullptr || one->table == table) continue;
+    for (uint k = 0; k < table->s->keys; k++) {
+      for (uint j = 0; j < one->table->s->keys; j++) {
+        const KEY &a = table->key_info[k], &b = one->table->key_info[j];
+        const bool same_name = system_charset_info->strnncoll(a.name.str, a.name.length,
+                                                              b.name.str, b.name.length) == 0;
+        if (same_name && parser_of(a) != parser_of(b)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 // Asked by EXCHANGE PARTITION: a table and its rows' forms move together, and so do its codec and
 // dictionaries, which the .frm file at the other end has to name as well.
 bool ha_shale::check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) {
   const ha_table_option_struct *own = table_share->option_struct, *other = info->option_struct;
   const bool same = changes != IS_EQUAL_NO && codec_of(own) == codec_of(other) &&
-                    has_dictionary(own) == has_dictionary(other);
+                    has_dictionary(own) == has_dictionary(other) &&
+                    have_same_parsers(ha_thd(), table);
   return same ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
 }

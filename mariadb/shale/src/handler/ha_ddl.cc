@@ -245,7 +245,10 @@ int ha_shale::delete_table(const char *name) {
   if (lost && !drops_by_name(ha_thd())) return HA_ERR_NO_SUCH_TABLE;
   TableDef def;
   Error error = engine().catalog.read(name, &def);
-  if (!error && drops_by_name(ha_thd())) error = wait_to_drop(ha_thd(), def);
+  // Of partitions the server drops the others whatever becomes of one.
+  if (!error && drops_by_name(ha_thd()) && !is_partition(name)) {
+    error = wait_to_drop(ha_thd(), def);
+  }
   if (!error) {
     error = shale_sql::drop_table(name, def);
   } else if (error == HA_ERR_NO_SUCH_TABLE && !is_partition(name) &&

@@ -237,6 +237,8 @@ Error Trx::commit() {
     error = keep_numbers();
     if (!error) error = make_durable();
   }
+  // Who knows which rows are there?
+  if (error) undid_part_ = true;
   end();
   return error;
 }

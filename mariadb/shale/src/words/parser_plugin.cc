@@ -195,13 +195,19 @@ int split_query(MYSQL_FTPARSER_PARAM *param, const char *text, int length) {
     if (is_word) {
       Tokens tokens(param->cs, rest);
       Token token;
-      if (!tokens.next(&token)) break;
+      before = 'A';
+      if (!tokens.next(&token) || tokens.place_of(token) > bytes + 1) {
+        // Of a letter before an apostrophe nothing is left; signs behind it count.
+        at += bytes + 1;
+        info = none;
+        info.quot = quoted ? &quote : nullptr;
+        continue;
+      }
       at += tokens.place_of(token) + token.text.size();
       info.trunc = static_cast<char>(at < all.size() && all[at] == '*');
       at += static_cast<size_t>(info.trunc);
       // A word that no row can have is one too, as of InnoDB.
       error = give(FT_TOKEN_WORD, token.text);
-      before = 'A';
     } else if (now == '"') {
       at++;
       if (!quoted) info.quot = &quote;
