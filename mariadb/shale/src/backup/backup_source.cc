@@ -39,18 +39,20 @@ std::string without_partition(const std::string &table) {
   return table.substr(0, table.find("#P#"));
 }
 
+// Where in a path a backup's definitions begin; npos: the path is not of one of them.
+size_t definitions_in(const std::string &path) {
+  size_t at = is_there(path + "/shale") ? std::string::npos : path.rfind(kDefinitions);
+  while (at != std::string::npos && !is_there(path.substr(0, at) + "/shale")) {
+    at = at == 0 ? std::string::npos : path.rfind(kDefinitions, at - 1);
+  }
+  return at;
+}
+
 }  // namespace
 
 BackupSource::BackupSource(THD *thd, const std::string &from, const std::string &path)
     : thd_(thd), folder_(from) {
-  // The last that is in a backup.
-  size_t definitions = is_there(folder_ + "/shale") ? std::string::npos : folder_.size();
-  while (definitions != std::string::npos) {
-    definitions = definitions == 0 ? std::string::npos
-                                   : folder_.rfind(kDefinitions, definitions - 1);
-    if (definitions == std::string::npos) break;
-    if (is_there(folder_.substr(0, definitions) + "/shale")) break;
-  }
+  const size_t definitions = definitions_in(folder_);
   if (definitions != std::string::npos) {
     table_ = folder_.substr(definitions + kDefinitions.size());
     folder_.resize(definitions);

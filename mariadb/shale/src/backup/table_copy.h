@@ -33,8 +33,8 @@ struct TableCopy {
 Error write_table(THD *thd, const std::string &file, const TableCopy &table,
                   const std::vector<TreeHandle> &trees);
 
-// Gives a tree's entries in blocks, each with the tree's number; adds to how many there are. HA_ERR
-// _ABORTED_BY_USER: the statement was killed.
+// Gives a tree's entries in blocks, each with the tree's number; adds to how many there are.
+// HA_ERR_ABORTED_BY_USER: the statement was killed.
 using TakeBlock = std::function<Error(const std::string &block)>;
 Error read_tree(THD *thd, const shale_snapshot *at, const shale_tree *tree, size_t place,
                 const TakeBlock &take, uint64_t *entries);
