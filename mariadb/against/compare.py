@@ -29,7 +29,6 @@ REFUSED = [
     (r"Unknown option '(ENCRYPT|PAGE_COMPRESS)", "option of InnoDB"),
     (r"Storage engine ENGINE of the table .* doesn't have this option", "flush for export"),
     (r"create option '(DATA|INDEX) DIRECTORY'", "data directory"),
-    (r"create option 'FULLTEXT ... WITH PARSER'", "fulltext parser"),
 ]
 
 START = re.compile(

@@ -6,6 +6,8 @@
 
 #include "codec/index_defs.h"
 #include "codec/schema_words.h"
+#include "engine/table_files.h"
+#include "engine/trees.h"
 
 #include <algorithm>
 
@@ -33,11 +35,6 @@ class FirstError : public Internal_error_handler {
  private:
   std::string text_;
 };
-
-// The name of a partition's table.
-std::string without_partition(const std::string &table) {
-  return table.substr(0, table.find("#P#"));
-}
 
 // Where in a path a backup's definitions begin; npos: the path is not of one of them.
 size_t definitions_in(const std::string &path) {
@@ -93,9 +90,9 @@ Error BackupSource::open() {
 // As export_rows has it of an open table. The catalog's definition gets what one of an earlier
 // format lacks, as when a table is opened.
 Error BackupSource::read_schema(std::string *words) {
-  const std::string name = without_partition(table_);
+  const std::string name = table_of(table_);
   const std::string path = folder_ + std::string(kDefinitions) + name;
-  if (!is_there(path + std::string(kFrm))) return failed("lacks the file " + path + ".frm");
+  if (!has_frm(path)) return failed("lacks the file " + path + ".frm");
   // The schema's name and the table's, each with a byte 0 behind it.
   std::string key = name + '\0';
   std::replace(key.begin(), key.end(), FN_LIBCHAR, '\0');
@@ -129,7 +126,7 @@ Error BackupSource::begin(TableCopy *table) {
   }
   if (error) return failed("does not tell of " + table_ + ": " + error.text());
   if (def_.discarded) return failed("has no rows of " + table_ + ": it was discarded");
-  if (!error) error = catalog_.read_number('A', def_.table_id, &table->next_number);
+  error = catalog_.read_number('A', def_.table_id, &table->next_number);
   if (!error) error = catalog_.read_number('H', def_.table_id, &table->next_hidden);
   if (error) return failed("does not tell of " + table_ + ": " + error.text());
   error = read_schema(&table->schema);
@@ -148,12 +145,10 @@ Error BackupSource::fill(THD *thd, const std::vector<TreeHandle> &trees) {
   };
   for (size_t place = 0; place < trees.size(); place++) {
     const std::string name = tree_name(def_.table_id, def_.indexes[place].id);
-    shale_tree *opened = nullptr;
-    Error error = consume_error(shale_tree_open(db_, name.c_str(), SHALE_TREE_THERE, nullptr,
-                                                &opened));
-    const TreeHandle tree(opened);
+    TreeHandle tree;
+    Error error = open_tree(db_, name, &tree);
     uint64_t entries = 0;
-    if (!error) error = read_tree(thd, nullptr, opened, place, take, &entries);
+    if (!error) error = read_tree(thd, nullptr, tree.get(), place, take, &entries);
     if (is_told || error == HA_ERR_ABORTED_BY_USER) return error;
     if (error) return failed("cannot be read: " + error.text());
   }

@@ -6,7 +6,6 @@
 #include "engine/catalog.h"
 #include "engine/errors.h"
 
-#include <memory>
 #include <string>
 #include <vector>
 

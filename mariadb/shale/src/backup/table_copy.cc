@@ -50,70 +50,46 @@ Error read_tree(THD *thd, const shale_snapshot *at, const shale_tree *tree, size
   return error || block.empty() ? std::move(error) : take(block);
 }
 
-class TreeFiller::Filling {
- public:
-  explicit Filling(const std::vector<TreeHandle> &trees) : trees_(trees), counts_(trees.size()) {}
-
-  // Empty: all is well. Else what is wrong with the block.
-  Error add(std::string_view block, std::string *wrong) {
-    Reader in(block);
-    uint64_t place = 0;
-    if (!in.varint(&place) || place >= trees_.size() || place < place_) {
-      *wrong = "entries of an index that the table does not have";
-      return 0;
-    }
-    if (place != place_) {
-      if (Error error = end_tree()) return error;
-      place_ = place;
-    }
-    std::string_view key, value;
-    while (in.left() != 0) {
-      const bool whole = in.with_length(&key) && in.with_length(&value);
-      if (!whole || (counts_[place_] != 0 && key <= last_)) {
-        *wrong = "entries that are damaged, or out of order";
-        return 0;
-      }
-      if (Error error = add_entry(key, value)) return error;
-    }
+Error TreeFiller::add(std::string_view block, std::string *wrong) {
+  Reader in(block);
+  uint64_t place = 0;
+  if (!in.varint(&place) || place >= trees_.size() || place < place_) {
+    *wrong = "entries of an index that the table does not have";
     return 0;
   }
-
-  Error end_tree() {
-    if (!ingest_) return 0;
-    return consume_error(shale_ingest_finish(ingest_.release(), nullptr));
+  if (place != place_) {
+    if (Error error = finish()) return error;
+    place_ = place;
   }
-
-  const std::vector<uint64_t> &counts() const { return counts_; }
-
- private:
-  Error add_entry(std::string_view key, std::string_view value) {
-    if (!ingest_) {
-      shale_ingest *begun = nullptr;
-      Error error = consume_error(shale_ingest_new(trees_[place_].get(), &begun));
-      ingest_.reset(begun);
-      if (error) return error;
+  std::string_view key, value;
+  while (in.left() != 0) {
+    const bool whole = in.with_length(&key) && in.with_length(&value);
+    if (!whole || (counts_[place_] != 0 && key <= last_)) {
+      *wrong = "entries that are damaged, or out of order";
+      return 0;
     }
-    last_.assign(key);
-    counts_[place_]++;
-    return consume_error(
-        shale_ingest_add(ingest_.get(), key.data(), key.size(), value.data(), value.size()));
+    if (Error error = add_entry(key, value)) return error;
   }
-
-  const std::vector<TreeHandle> &trees_;
-  size_t place_ = 0;
-  IngestHandle ingest_;
-  std::string last_;              // the key of the entry before
-  std::vector<uint64_t> counts_;  // of entries
-};
-
-TreeFiller::TreeFiller(const std::vector<TreeHandle> &trees)
-    : filling_(std::make_unique<Filling>(trees)) {}
-TreeFiller::~TreeFiller() = default;
-Error TreeFiller::add(std::string_view block, std::string *wrong) {
-  return filling_->add(block, wrong);
+  return 0;
 }
-Error TreeFiller::finish() { return filling_->end_tree(); }
-const std::vector<uint64_t> &TreeFiller::counts() const { return filling_->counts(); }
+
+Error TreeFiller::finish() {
+  if (!ingest_) return 0;
+  return consume_error(shale_ingest_finish(ingest_.release(), nullptr));
+}
+
+Error TreeFiller::add_entry(std::string_view key, std::string_view value) {
+  if (!ingest_) {
+    shale_ingest *begun = nullptr;
+    Error error = consume_error(shale_ingest_new(trees_[place_].get(), &begun));
+    ingest_.reset(begun);
+    if (error) return error;
+  }
+  last_.assign(key);
+  counts_[place_]++;
+  return consume_error(
+      shale_ingest_add(ingest_.get(), key.data(), key.size(), value.data(), value.size()));
+}
 
 Error write_table(THD *thd, const std::string &path, const TableCopy &table,
                   const std::vector<TreeHandle> &trees) {

@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,19 +41,24 @@ Error read_tree(THD *thd, const shale_snapshot *at, const shale_tree *tree, size
 // Fills new trees with blocks of entries, one after the other.
 class TreeFiller {
  public:
-  explicit TreeFiller(const std::vector<TreeHandle> &trees);
-  ~TreeFiller();
+  explicit TreeFiller(const std::vector<TreeHandle> &trees)
+      : trees_(trees), counts_(trees.size()) {}
 
   // `wrong` stays empty, or says what is wrong with the block.
   Error add(std::string_view block, std::string *wrong);
-  // Once, after all blocks.
+  // Ends the last tree, after all blocks.
   Error finish();
   // Of entries, of each tree.
-  const std::vector<uint64_t> &counts() const;
+  const std::vector<uint64_t> &counts() const { return counts_; }
 
  private:
-  class Filling;
-  const std::unique_ptr<Filling> filling_;
+  Error add_entry(std::string_view key, std::string_view value);
+
+  const std::vector<TreeHandle> &trees_;
+  size_t place_ = 0;
+  IngestHandle ingest_;
+  std::string last_;              // the key of the entry before
+  std::vector<uint64_t> counts_;  // of entries
 };
 
 // What a table is made of.

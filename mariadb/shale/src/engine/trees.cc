@@ -47,6 +47,14 @@ std::vector<const char *> texts_of(const std::vector<std::string> &names) {
 
 }  // namespace
 
+Error open_tree(const shale_db *db, const std::string &name, TreeHandle *tree) {
+  shale_tree *opened = nullptr;
+  Error error = consume_error(
+      shale_tree_open(db, name.c_str(), SHALE_TREE_THERE, nullptr, &opened));
+  tree->reset(opened);
+  return error;
+}
+
 Error create_trees(const std::vector<std::string> &names, const std::string &codec, bool dictionary,
                  std::vector<TreeHandle> *trees) {
   TreeConfig config(codec, dictionary);

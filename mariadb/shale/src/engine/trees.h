@@ -9,6 +9,8 @@
 
 namespace shale_sql {
 
+// A tree that is there.
+Error open_tree(const shale_db *db, const std::string &name, TreeHandle *tree);
 // New trees, compressed as `codec` says (empty: by default), with dictionaries where they pay: all,
 // or none.
 Error create_trees(const std::vector<std::string> &names, const std::string &codec, bool dictionary,

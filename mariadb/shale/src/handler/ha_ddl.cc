@@ -198,13 +198,9 @@ bool drops_by_name(THD *thd) {
 // A prepared transaction that has lost its connection has no metadata lock. The error is told.
 Error wait_to_drop(THD *thd, const TableDef &def) {
   if (def.temporary || def.discarded || def.indexes.empty()) return 0;
-  shale_tree *tree = nullptr;
-  const std::string name = tree_name(def.table_id, def.indexes[0].id);
+  TreeHandle primary;
   // One that cannot be opened is dropped all the same.
-  if (consume_error(shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &tree))) {
-    return 0;
-  }
-  const TreeHandle primary(tree);
+  if (open_tree(engine().db, tree_name(def.table_id, def.indexes[0].id), &primary)) return 0;
   if (Error error = engine().in_doubt.finish_commits()) return error;
   return ha_shale::wait_for_writers(thd, primary.get());
 }

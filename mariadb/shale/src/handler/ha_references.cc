@@ -7,6 +7,7 @@
 #include "codec/key_shape.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/trees.h"
 #include "tables/constraint_text.h"
 #include "tables/links.h"
 #include "txn/trx.h"
@@ -253,12 +254,8 @@ int ha_shale::prove(const ForeignKeys::List &keys, const std::string &known_as,
     if (int error = note(link_of(key, known_as, def, true, &link))) return error;
     if (link.place == Link::kNone) return no_parent(told);
     const std::string name = tree_name(def.table_id, def.indexes[link.place].id);
-    shale_tree *opened = nullptr;
-    if (int error = consume_error(
-            shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &opened))) {
-      return error;
-    }
-    const TreeHandle tree(opened);
+    TreeHandle tree;
+    if (int error = note(open_tree(engine().db, name, &tree))) return error;
     PastRows past;
     if (int error = note(PastRows::of(known_as, def, link.place, &past))) return error;
     if (int error = prove_entries(link, told, tree.get(), past)) return error;

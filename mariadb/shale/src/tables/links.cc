@@ -6,6 +6,7 @@
 
 #include "codec/key_shape.h"
 #include "engine/engine.h"
+#include "engine/trees.h"
 #include "tables/constraint_text.h"
 
 #include <algorithm>
@@ -49,12 +50,7 @@ Error open_other(const std::string &path, const TableDef &own, const std::string
     link->current = link->past.current_after(columns.size());
     link->is_whole_unique = !link->current.empty();
   }
-  shale_tree *tree = nullptr;
-  const std::string name = tree_name(def->table_id, index->id);
-  Error error = consume_error(
-      shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &tree));
-  link->other.reset(tree);
-  return error;
+  return open_tree(engine().db, tree_name(def->table_id, index->id), &link->other);
 }
 
 }  // namespace

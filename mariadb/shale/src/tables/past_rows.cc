@@ -7,6 +7,7 @@
 #include "codec/key_shape.h"
 #include "codec/row_shape.h"
 #include "engine/engine.h"
+#include "engine/trees.h"
 
 namespace shale_sql {
 
@@ -50,12 +51,7 @@ Error PastRows::of(const std::string &path, const TableDef &def, size_t place, P
   made->where_ = Where::kInRow;
   made->parts_ = index.parts;
   made->def_ = def;
-  shale_tree *tree = nullptr;
-  const std::string name = tree_name(def.table_id, def.indexes[0].id);
-  Error error = consume_error(
-      shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &tree));
-  made->rows_.reset(tree);
-  return error;
+  return open_tree(engine().db, tree_name(def.table_id, def.indexes[0].id), &made->rows_);
 }
 
 std::string PastRows::current_after(size_t columns) const {

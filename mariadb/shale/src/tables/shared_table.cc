@@ -7,6 +7,7 @@
 #include "codec/index_defs.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/trees.h"
 
 #include <sstream>
 
@@ -182,13 +183,10 @@ void SharedTable::note_gone(const std::string &path) {
 
 Error SharedTable::open_trees() {
   for (const IndexDef &index : def->indexes) {
-    shale_tree *tree = nullptr;
-    std::string name = tree_name(def->table_id, index.id);
-    if (Error error = consume_error(
-            shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &tree))) {
-      return error;
-    }
-    trees.emplace_back(tree);
+    TreeHandle tree;
+    const std::string name = tree_name(def->table_id, index.id);
+    if (Error error = open_tree(engine().db, name, &tree)) return error;
+    trees.push_back(std::move(tree));
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/settings.h"
+#include "engine/trees.h"
 #include "tables/shared_table.h"
 #include "txn/in_doubt.h"
 #include "txn/waits.h"
@@ -287,12 +288,10 @@ void Trx::end_writes(Changes::End how) {
 
 void Trx::forget_tree(const std::string &name) {
   if (txn_ == nullptr) return;
-  shale_tree *found = nullptr;
-  Error error =
-      consume_error(shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &found));
-  TreeHandle tree(found);
+  TreeHandle tree;
+  Error error = open_tree(engine().db, name, &tree);
   if (!error) {
-    ErrorHandle refused(shale_txn_forget(txn_, found));
+    ErrorHandle refused(shale_txn_forget(txn_, tree.get()));
     // After a deadlock nothing is left to forget.
     if (!refused || shale_error_kind_of(refused.get()) == SHALE_ROLLED_BACK) return;
     error = consume_error(refused.release());

@@ -30,10 +30,6 @@ std::string_view text_of(const char *text, int length) {
   return {text, length > 0 ? static_cast<size_t>(length) : 0};
 }
 
-size_t chars_of(CHARSET_INFO *charset, std::string_view text) {
-  return charset->numchars(text.data(), text.data() + text.size());
-}
-
 // A plugin hands a text, or a part of it, to the engine's own rules.
 int split_document(MYSQL_FTPARSER_PARAM *param, const char *text, int length) {
   MYSQL_FTPARSER_BOOLEAN_INFO info = {FT_TOKEN_WORD, 0, 0, 0, 0, ' ', nullptr};

@@ -96,16 +96,12 @@ Error StopwordTable::read(WordRules *rules) {
   table_.use_all_columns();
   const KeyCodec primary(&table_, table_.s->primary_key, nullptr);
   const RowCodec rows(&table_, &primary, def_);
-  shale_tree *opened = nullptr;
+  TreeHandle tree;
   const std::string name = tree_name(def_->table_id, def_->indexes[0].id);
-  if (Error error = consume_error(
-          shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &opened))) {
-    return error;
-  }
-  const TreeHandle tree(opened);
+  if (Error error = open_tree(engine().db, name, &tree)) return error;
   shale_scan *begun = nullptr;
   Error error =
-      consume_error(shale_scan_new(opened, nullptr, nullptr, 0, nullptr, 0, false, &begun));
+      consume_error(shale_scan_new(tree.get(), nullptr, nullptr, 0, nullptr, 0, false, &begun));
   const ScanHandle scan(begun);
   if (!error) error = consume_error(move_scan(begun, SHALE_FIRST));
   Field *field = table_.field[0];

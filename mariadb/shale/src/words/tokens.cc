@@ -21,6 +21,13 @@ size_t bytes_of_char(int length) {
   return length > 0 ? static_cast<size_t>(length) : length < 0 ? static_cast<size_t>(-length) : 1;
 }
 
+// Whether words have the character at a place; `length`: its bytes, as the server tells them.
+bool is_word_char(CHARSET_INFO *charset, const uchar *at, const uchar *end, int *length) {
+  int type = 0;
+  *length = charset->ctype(&type, at, end);
+  return (type & (_MY_U | _MY_L | _MY_NMR)) != 0 || *at == '_';
+}
+
 }  // namespace
 
 // A letter before an apostrophe at the end of a word leaves nothing of it.
@@ -32,11 +39,7 @@ bool Tokens::next(Token *token) {
 
 void Tokens::pass(Token *token) {
   const uchar *start = bytes_of(text_), *end = start + text_.size(), *at = start + at_;
-  const auto is_word = [&](int *length) {
-    int type = 0;
-    *length = charset_->ctype(&type, at, end);
-    return (type & (_MY_U | _MY_L | _MY_NMR)) != 0 || *at == '_';
-  };
+  const auto is_word = [&](int *length) { return is_word_char(charset_, at, end, length); };
   // What ends beyond the text is damaged: it ends there.
   const auto step = [&](int length) {
     at += std::min(bytes_of_char(length), static_cast<size_t>(end - at));
@@ -63,10 +66,13 @@ void Tokens::pass(Token *token) {
 
 size_t char_at(CHARSET_INFO *charset, std::string_view text, bool *is_word) {
   const uchar *at = bytes_of(text);
-  int type = 0;
-  const int length = charset->ctype(&type, at, at + text.size());
-  *is_word = (type & (_MY_U | _MY_L | _MY_NMR)) != 0 || *at == '_';
+  int length = 0;
+  *is_word = is_word_char(charset, at, at + text.size(), &length);
   return std::min(bytes_of_char(length), text.size());
+}
+
+size_t chars_of(CHARSET_INFO *charset, std::string_view text) {
+  return charset->numchars(text.data(), text.data() + text.size());
 }
 
 WordForms::WordForms(CHARSET_INFO *charset, const WordRules &rules, st_mysql_ftparser *parser)

@@ -42,6 +42,8 @@ class Tokens {
 // How many bytes the first character of a text has, which is not empty, and whether words have it.
 size_t char_at(const charset_info_st *charset, std::string_view text, bool *is_word);
 
+size_t chars_of(const charset_info_st *charset, std::string_view text);
+
 // Words of one collation, as they are in keys: two are the same word if their forms are equal.
 class WordForms {
  public:

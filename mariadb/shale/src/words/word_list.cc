@@ -193,10 +193,7 @@ PhraseWords words_of_phrase(const WordForms &forms, const WordLeaf &phrase) {
     if (!words.indexed.empty()) words.all.push_back(std::move(form));
   };
   if (phrase.is_parsed) {
-    CHARSET_INFO *charset = forms.charset();
-    for (const std::string &word : phrase.words) {
-      add({word, charset->numchars(word.data(), word.data() + word.size())});
-    }
+    for (const std::string &word : phrase.words) add({word, chars_of(forms.charset(), word)});
     return words;
   }
   Tokens tokens(forms.charset(), phrase.text);
