@@ -150,7 +150,8 @@ fetch_source() {
     export APT_CONFIG=$PWD/apt.conf
     download_source "$package"
     unset APT_CONFIG
-    tar -xf ./*.orig.tar.* -C unpacked --strip-components=1
+    # Some have a signature beside the archive.
+    tar -xf ./*.orig.tar.*[!c] -C unpacked --strip-components=1
     popd >/dev/null
     mv "$folder.download/unpacked" "$folder"
     rm -rf "$folder.download"

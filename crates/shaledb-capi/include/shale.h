@@ -274,7 +274,7 @@ typedef struct shale_txn shale_txn;
 typedef int64_t (*shale_read_fn)(void *context, void *buffer, size_t capacity);
 
 // Is told that the transaction `waiter` waits for a lock that `holder` has, by the numbers of
-// shale_txn_id.
+// shale_txn_id; or that it waits no more, with the holder 0.
 typedef void (*shale_wait_callback)(void *context, uint64_t waiter, uint64_t holder);
 
 // One operation of shale_txn_apply.
@@ -763,8 +763,9 @@ void shale_round_free(shale_round *round);
 void shale_tracker_free(shale_tracker *tracker);
 
 // From now on `callback` is told of waits for locks, once for each transaction that is in the way:
-// before a wait begins, and about every 50 milliseconds while it lasts. The thread that waits
-// calls it, several at once; it may not use the waiting transaction. It cannot be taken back.
+// before a wait begins, and about every 50 milliseconds while it lasts; and with the holder 0 when
+// it has ended. The thread that waits calls it, several at once; it may not use the waiting
+// transaction. It cannot be taken back.
 SHALE_MUST_USE
 shale_error *shale_observe_lock_waits(const shale_db *db,
                                       shale_wait_callback callback,

@@ -41,7 +41,7 @@ pub enum shale_concurrency {
 }
 
 /// Is told that the transaction `waiter` waits for a lock that `holder` has, by the numbers of
-/// shale_txn_id.
+/// shale_txn_id; or that it waits no more, with the holder 0.
 pub type shale_wait_callback =
     Option<unsafe extern "C" fn(context: *mut c_void, waiter: u64, holder: u64)>;
 
@@ -55,7 +55,8 @@ unsafe impl Sync for WaitCallback {}
 
 impl WaitCallback {
     fn tell(&self, waiter: u64, holders: &[u64]) {
-        for &holder in holders {
+        let ended: &[u64] = &[0];
+        for &holder in if holders.is_empty() { ended } else { holders } {
             // SAFETY: the word of who gave the function, good until the database is closed.
             unsafe { self.0(self.1, waiter, holder) }
         }
@@ -63,8 +64,9 @@ impl WaitCallback {
 }
 
 /// From now on `callback` is told of waits for locks, once for each transaction that is in the way:
-/// before a wait begins, and about every 50 milliseconds while it lasts. The thread that waits
-/// calls it, several at once; it may not use the waiting transaction. It cannot be taken back.
+/// before a wait begins, and about every 50 milliseconds while it lasts; and with the holder 0 when
+/// it has ended. The thread that waits calls it, several at once; it may not use the waiting
+/// transaction. It cannot be taken back.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_observe_lock_waits(

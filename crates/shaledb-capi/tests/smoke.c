@@ -480,6 +480,10 @@ static shale_txn *begin(shale_db *db, shale_isolation isolation, shale_concurren
 
 static void note_wait(void *context, uint64_t waiter, uint64_t holder) {
   uint64_t *waits = context;
+  if (holder == 0) {
+    waits[3] = waiter; /* who has waited */
+    return;
+  }
   waits[0]++;
   waits[1] = waiter;
   waits[2] = holder;
@@ -531,13 +535,14 @@ static void transactions(shale_db *db, shale_tree *a) {
   CHECK(!found);
   FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(two, a, "y", 1, "", 0)); /* the gap is locked */
   shale_txn *four = NULL;
-  static uint64_t waits[3]; /* told as long as the database is open */
+  static uint64_t waits[4]; /* told as long as the database is open */
   FAILS(SHALE_INVALID_ARGUMENT, shale_observe_lock_waits(db, NULL, waits));
   OK(shale_observe_lock_waits(db, note_wait, waits));
   FAILS(SHALE_INVALID_ARGUMENT, shale_observe_lock_waits(db, note_wait, waits));
   OK(shale_txn_begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS_LATEST, 1, &four));
   FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(four, a, "y", 1, "", 0)); /* after a millisecond */
   CHECK(waits[0] > 0 && waits[1] == shale_txn_id(four) && waits[2] == shale_txn_id(one));
+  CHECK(waits[3] == shale_txn_id(four));
   OK(shale_txn_set_lock_timeout(four, 0));
   FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(four, a, "y", 1, "", 0));
   CHECK(waits[1] == shale_txn_id(four));

@@ -16,5 +16,6 @@
 #include <partition_info.h>
 #include <spatial.h>
 #include <sql_plugin.h>
+#include <set_var.h>
 #include <mysql/plugin.h>
 #include <mysql/plugin_ftparser.h>

@@ -97,14 +97,16 @@ impl<V: Weigh> Cache<V> {
         self.process.is_this() && self.inner.contains_key(key)
     }
 
-    /// Holds a value. One that is heavier than a shard is not held.
-    pub fn insert(&self, slot: &Slot, key: CacheKey, value: Arc<V>) {
-        if !self.process.is_this() {
-            return;
+    /// Holds a value. One that is heavier than a shard is not held. Answers with what has left for
+    /// it: one or two of these values, mostly.
+    pub fn insert(&self, slot: &Slot, key: CacheKey, value: Arc<V>) -> [Option<Arc<V>>; 2] {
+        let mut left = [None, None];
+        if self.process.is_this() {
+            let spot = self.frames.hold(&value);
+            slot.set(spot);
+            self.inner.insert_with_lifecycle(key, Held { value, spot }, &mut left);
         }
-        let spot = self.frames.hold(&value);
-        slot.set(spot);
-        self.inner.insert(key, Held { value, spot });
+        left
     }
 
     /// Changes the bound; evicts at once if it shrinks.

@@ -181,11 +181,10 @@ fn threads_find_by_slots_what_belongs_there() {
                                 assert_eq!(value.0, 1000 + offset as usize);
                                 found += 1;
                             }
-                            None => cache.insert(
-                                slot,
-                                key(offset),
-                                Arc::new(Bytes(1000 + offset as usize)),
-                            ),
+                            None => {
+                                let value = Arc::new(Bytes(1000 + offset as usize));
+                                cache.insert(slot, key(offset), value);
+                            }
                         }
                     }
                     found

@@ -54,8 +54,11 @@ Error take_error(shale_error *error) {
   return Error(number_of_kind(kind), std::move(text));
 }
 
+// As InnoDB: of all these no handler of a function or trigger keeps the statement from failing,
+// which would leave half of what it did.
 int tell_server(THD *thd, int number) {
-  if (number == HA_ERR_LOCK_DEADLOCK) thd->mark_transaction_to_rollback(true);
+  const bool ends = number == HA_ERR_LOCK_DEADLOCK || number == HA_ERR_LOCK_TABLE_FULL;
+  if (ends || number == HA_ERR_LOCK_WAIT_TIMEOUT) thd->mark_transaction_to_rollback(ends);
   return number;
 }
 

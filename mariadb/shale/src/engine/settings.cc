@@ -72,8 +72,24 @@ st_mysql_sys_var *bulk_load_variable() { return MYSQL_SYSVAR(bulk_load); }
 st_mysql_sys_var *import_from_variable() { return MYSQL_SYSVAR(import_from); }
 st_mysql_sys_var *stopword_variable() { return MYSQL_SYSVAR(ft_enable_stopword); }
 
-// NOWAIT and WAIT n set the server's own timeout for their statement.
+// NOWAIT and WAIT n set the server's own timeout for their statement. Else that is for tables only.
+static bool names_wait(THD *thd) {
+  if (thd->lex->stmt_var_list.is_empty()) return false;
+  List_iterator_fast<set_var_base> all(thd->lex->stmt_var_list);
+  while (set_var_base *one = all++) {
+    if (!one->is_system()) continue;
+    if (strcmp(static_cast<set_var *>(one)->var->name.str, "lock_wait_timeout") == 0) return true;
+  }
+  return false;
+}
+
 unsigned long lock_wait_millis(THD *thd) {
+  const unsigned long seconds = THDVAR(thd, lock_wait_timeout);
+  return (names_wait(thd) ? std::min<unsigned long>(seconds, thd->variables.lock_wait_timeout)
+                          : seconds) * 1000;
+}
+
+unsigned long definition_wait_millis(THD *thd) {
   return std::min<unsigned long>(THDVAR(thd, lock_wait_timeout),
                                  thd->variables.lock_wait_timeout) * 1000;
 }

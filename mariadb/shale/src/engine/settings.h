@@ -27,7 +27,9 @@ extern Globals globals;
 std::string codec();
 bool sync_at_commit();
 
+// How long a statement waits for the lock of a row, and how long DDL waits for transactions.
 unsigned long lock_wait_millis(THD *thd);
+unsigned long definition_wait_millis(THD *thd);
 // Bytes that one statement may take to sort what it puts into new trees.
 size_t sort_memory(THD *thd);
 // The percentage of its time in which an ALTER TABLE rests while others write to the table.

@@ -124,7 +124,7 @@ const char *word_of(enum_sql_command command) {
 
 // Waits until nobody who has written to the tree is still under way; the error is told.
 Error ha_shale::wait_for_writers(THD *thd, const shale_tree *tree) {
-  const unsigned long most = settings::lock_wait_millis(thd);
+  const unsigned long most = settings::definition_wait_millis(thd);
   for (unsigned long waited = 0;; waited += kAskMillis) {
     const unsigned long asks = std::min(kAskMillis, most);
     Error error = shale_sql::consume_error(shale_tree_wait_for_writers(tree, asks));
@@ -143,13 +143,33 @@ Error ha_shale::wait_for_writers(THD *thd, const shale_tree *tree) {
   }
 }
 
-// VARCHARs may become longer: they are stored with their length, whatever its bound is.
+// VARCHARs may become longer: they are stored with their length, whatever its bound is. Texts may
+// get another collation, or go from utf8mb3 to utf8mb4, where their bytes are the same: plan_alter
+// builds the indexes anew in which they are.
 bool ha_shale::can_convert_nocopy(const Field &field, const Column_definition &is) const {
-  const auto *text = dynamic_cast<const Field_varstring *>(&field);
-  return text != nullptr && is.type_handler() == field.type_handler() &&
-         is.charset == field.charset() && is.length >= text->field_length &&
-         is.char_length >= text->char_length() && !is.compression_method() &&
-         !text->compression_method();
+  if (is.type_handler() != field.type_handler()) return false;
+  if (is.compression_method() || field.compression_method()) return false;
+  const bool same_charset = is.charset == field.charset();
+  if (!same_charset && !Charset(field.charset()).encoding_allows_reinterpret_as(is.charset)) {
+    return false;
+  }
+  if (dynamic_cast<const Field_varstring *>(&field) != nullptr) {
+    return is.length >= field.field_length && is.char_length >= field.char_length();
+  }
+  if (same_charset) return false;
+  if (dynamic_cast<const Field_blob *>(&field) != nullptr) {
+    return is.pack_length == field.pack_length();
+  }
+  return dynamic_cast<const Field_string *>(&field) != nullptr && is.length == field.field_length;
+}
+
+// Whether columns get another character set or collation.
+static bool changes_charset(Alter_info *info) {
+  List_iterator_fast<Create_field> all(info->create_list);
+  while (const Create_field *is = all++) {
+    if (is->field != nullptr && is->charset != is->field->charset()) return true;
+  }
+  return false;
 }
 
 // Whole columns that become longer are the same in keys; plan_alter has the last word.
@@ -182,8 +202,7 @@ enum_alter_inplace_result ha_shale::check_if_supported_inplace_alter(TABLE *alte
     info->unsupported_reason = "rows are compared with their parents while nothing is written";
     return HA_ALTER_INPLACE_NOCOPY_LOCK;
   }
-  if (plan.added.empty()) return HA_ALTER_INPLACE_INSTANT;
-  if (plan.rebuild != nullptr &&
+  if ((plan.rebuild != nullptr || changes_charset(info->alter_info)) &&
       changes_columns_of_keys({ha_thd(), info->alter_info, shared_->path, shared_->def.get(),
                                &plan.def})) {
     for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_child(shared_->path)) {
@@ -192,6 +211,7 @@ enum_alter_inplace_result ha_shale::check_if_supported_inplace_alter(TABLE *alte
     info->unsupported_reason = kOfForeignKey;
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
+  if (plan.added.empty()) return HA_ALTER_INPLACE_INSTANT;
   const char *alone = why_alone(info, plan);
   const char *why = plan.rebuild != nullptr ? plan.rebuild : "an index is built";
   info->unsupported_reason = alone != nullptr ? alone : why;
@@ -380,6 +400,27 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
 
 namespace {
 
+bool same_name(const KEY &a, const KEY &b) {
+  return system_charset_info->strnncoll(a.name.str, a.name.length, b.name.str, b.name.length) == 0;
+}
+
+const KEY *primary_of(const TABLE_SHARE *share) {
+  return share->primary_key == MAX_KEY ? nullptr : &share->key_info[share->primary_key];
+}
+
+// Whether all tables of a statement have their rows in the order of the same key. Without a PRIMARY
+// KEY that is the first UNIQUE one, and the server compares keys by names, in any order.
+bool have_same_primary(THD *thd, const TABLE *table) {
+  const KEY *own = primary_of(table->s);
+  for (const TABLE_LIST *one = thd->lex->query_tables; one != nullptr; one = one->next_global) {
+    if (one->table == nullptr || one->table == table) continue;
+    const KEY *other = primary_of(one->table->s);
+    if ((own == nullptr) != (other == nullptr)) return false;
+    if (own != nullptr && !same_name(*own, *other)) return false;
+  }
+  return true;
+}
+
 // Whether FULLTEXT indexes have the same parser plugins in all tables of a statement, by names. The
 // server does not compare them.
 bool have_same_parsers(THD *thd, const TABLE *table) {
@@ -388,9 +429,7 @@ bool have_same_parsers(THD *thd, const TABLE *table) {
     for (uint k = 0; k < table->s->keys; k++) {
       for (uint j = 0; j < one->table->s->keys; j++) {
         const KEY &a = table->key_info[k], &b = one->table->key_info[j];
-        const bool same_name = system_charset_info->strnncoll(a.name.str, a.name.length,
-                                                              b.name.str, b.name.length) == 0;
-        if (same_name && parser_of(a) != parser_of(b)) return false;
+        if (same_name(a, b) && parser_of(a) != parser_of(b)) return false;
       }
     }
   }
@@ -405,6 +444,6 @@ bool ha_shale::check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) {
   const ha_table_option_struct *own = table_share->option_struct, *other = info->option_struct;
   const bool same = changes != IS_EQUAL_NO && codec_of(own) == codec_of(other) &&
                     has_dictionary(own) == has_dictionary(other) &&
-                    have_same_parsers(ha_thd(), table);
+                    have_same_parsers(ha_thd(), table) && have_same_primary(ha_thd(), table);
   return same ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
 }

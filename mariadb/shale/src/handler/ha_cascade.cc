@@ -26,8 +26,32 @@ bool is_as_long(Field *to, Field *from) {
   return to->val_str(&value)->length() == from->val_str(&given)->length();
 }
 
+// Whether records have as many bytes for each value, which are not characters.
+bool has_plain_bytes(const Field *field) {
+  switch (field->real_type()) {
+    case MYSQL_TYPE_STRING:
+      return field->charset() == &my_charset_bin;
+    case MYSQL_TYPE_VARCHAR:
+    case MYSQL_TYPE_BLOB:
+    case MYSQL_TYPE_GEOMETRY:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// A foreign key compares such columns by their bytes, and InnoDB copies these: so a child has its
+// parent's number where an ENUM has other names, or a DOUBLE fewer digits.
+bool have_same_bytes(const Field *a, const Field *b) {
+  return has_plain_bytes(a) && has_plain_bytes(b) && a->pack_length() == b->pack_length();
+}
+
 // False: it does not fit.
 bool copy_value(Field *to, Field *from) {
+  if (have_same_bytes(to, from)) {
+    memcpy(to->ptr, from->ptr, to->pack_length());
+    return true;
+  }
   THD *thd = to->table->in_use;
   const ha_rows cut = thd->cuted_fields;
   const enum_check_fields counts = thd->count_cuted_fields;
@@ -55,11 +79,11 @@ int ha_shale::too_deep(const ForeignKey &key) {
   return failed(HA_ERR_FK_DEPTH_EXCEEDED, told_of(key));
 }
 
-// Follows the rows of one foreign key whose entries begin with a key. `is`: the parent's row as it
-// becomes, in its record[0]; nullptr: it goes.
-int ha_shale::cascade(const Link &link, const std::string &key, const uchar *is) {
+// Follows the rows of one foreign key whose entries begin with a key. The parent's row as it
+// becomes is in its record[0].
+int ha_shale::cascade(const Link &link, const std::string &key, const ParentRow &row) {
   Trx *trx = this->trx();
-  const bool updates = is != nullptr;
+  const bool updates = row.is != nullptr;
   const bool comes_back = link.key->child == shared_->path || trx->is_updating(link.key->child);
   bool found = true;
   if (updates && comes_back) {
@@ -74,7 +98,7 @@ int ha_shale::cascade(const Link &link, const std::string &key, const uchar *is)
   trx->begin_level(updates ? shared_->path : std::string());
   MY_BITMAP *reads = table_of_child->read_set, *writes = table_of_child->write_set;
   table_of_child->use_all_columns();
-  int error = static_cast<ha_shale *>(table_of_child->file)->follow(link, key, table, is);
+  int error = static_cast<ha_shale *>(table_of_child->file)->follow(link, key, row);
   table_of_child->column_bitmaps_set(reads, writes);
   trx->end_level();
   if (error != HA_ERR_FOUND_DUPP_KEY) return error;
@@ -96,7 +120,7 @@ void ha_shale::LastRow::swap(LastRow *other) {
 }
 
 // As the handler of the child: an outer level may be in the middle of one of its rows.
-int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, const uchar *is) {
+int ha_shale::follow(const Link &link, const std::string &key, const ParentRow &parent) {
   RowKeys was = std::move(was_), outer = std::move(is_);
   LastRow last;
   last.swap(&last_);
@@ -110,7 +134,7 @@ int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, co
   const std::string second(reinterpret_cast<char *>(table->record[1]), table->s->reclength);
   const Locking locking = locking_;
   locking_.mode = SHALE_LOCK_EXCLUSIVE;
-  int error = follow_rows(link, key, parent, is);
+  int error = follow_rows(link, key, parent);
   locking_ = locking;
   memcpy(table->record[0], first.data(), first.size());
   memcpy(table->record[1], second.data(), second.size());
@@ -123,8 +147,7 @@ int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, co
   return error;
 }
 
-int ha_shale::follow_rows(const Link &link, const std::string &key, TABLE *parent,
-                          const uchar *is) {
+int ha_shale::follow_rows(const Link &link, const std::string &key, const ParentRow &parent) {
   const Index &index = indexes_[link.other_place];
   shale_txn *txn = nullptr;
   if (int error = note(trx()->get(&txn))) return error;
@@ -155,27 +178,30 @@ int ha_shale::follow_rows(const Link &link, const std::string &key, TABLE *paren
       continue;
     }
     if (error == 0 && is_past(table->record[1])) continue;
-    if (error == 0) error = change_child(link, parent, is);
+    if (error == 0) error = change_child(link, parent);
     trx()->note_action_on(shared_.get());
   }
   return error;
 }
 
-// The row is in record[1].
-int ha_shale::change_child(const Link &link, TABLE *parent, const uchar *is) {
+// The row is in record[1]. What the parent's update has left as it was stays in the child too,
+// which may have written it in another way: in capitals, say.
+int ha_shale::change_child(const Link &link, const ParentRow &parent) {
   memcpy(table->record[0], table->record[1], table->s->reclength);
   if (table->vfield != nullptr) {
     // As of a row that is read: texts stay in their place when the new row's are computed.
     if (table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ)) return HA_ERR_INTERNAL_ERROR;
     memcpy(table->record[1], table->record[0], table->s->reclength);
   }
-  const ForeignAction action = action_of(link, is);
-  if (action == ForeignAction::kCascade && is == nullptr) return end_child();
+  const ForeignAction action = action_of(link, parent.is);
+  if (action == ForeignAction::kCascade && parent.is == nullptr) return end_child();
   bool keeps_past = false;
   for (size_t i = 0; i < link.key->columns.size(); i++) {
     Field *field = field_named(table->field, link.key->columns[i]);
-    Field *from = field_named(parent->field, link.key->parent_columns[i]);
+    Field *from = field_named(parent.table->field, link.key->parent_columns[i]);
     if (field == nullptr || from == nullptr) return has_child(*link.key);
+    const bool follows = action == ForeignAction::kCascade;
+    if (follows && !is_changed(from, parent.was, parent.is)) continue;
     keeps_past |= table->versioned(VERS_TIMESTAMP) && !field->vers_update_unversioned();
     if (action == ForeignAction::kSetNull || from->is_null()) {
       if (!field->real_maybe_null()) return has_child(*link.key);
@@ -258,12 +284,7 @@ bool ha_shale::has_same_texts(const uchar *was, const uchar *is) const {
     if ((key.flags & HA_FULLTEXT) == 0) continue;
     for (uint part = 0; part < key.user_defined_key_parts; part++) {
       Field *field = table->field[key.key_part[part].fieldnr - 1];
-      const bool was_null = field->is_null_in_record(was), is_null = field->is_null_in_record(is);
-      if (was_null != is_null) return false;
-      if (was_null) continue;
-      if (field->cmp_binary(field->ptr_in_record(was), field->ptr_in_record(is)) != 0) {
-        return false;
-      }
+      if (is_changed(field, was, is)) return false;
     }
   }
   return true;

@@ -108,7 +108,7 @@ int ha_shale::discard_or_import_tablespace(my_bool discard) {
   }
   if (is_sequence()) return HA_ERR_WRONG_COMMAND;
   if (int error = wait_for_prepared(ha_thd())) return error;
-  return discard ? discard_rows() : import_rows();
+  return tell_server(ha_thd(), discard ? discard_rows() : import_rows());
 }
 
 int ha_shale::discard_rows() {

@@ -107,7 +107,7 @@ int ha_shale::open(const char *name, int, uint) {
     shared_.reset();
     return error;
   }
-  ref_length = static_cast<uint>(primary().codec->max_bytes()) + 2;
+  ref_length = position_bytes();
   // What changes the primary key finds its rows first, and only then changes them.
   key_used_on_scan = table->s->primary_key;
   // Its .frm file is there again.
@@ -189,6 +189,14 @@ handler *ha_shale::clone(const char *name, MEM_ROOT *mem_root) {
 
 Trx *ha_shale::trx() { return Trx::of(ha_thd()); }
 
+// HANDLER ... READ is a plain read, also at SERIALIZABLE, as InnoDB has it. It shows what its
+// transaction has written since the one before.
+void ha_shale::init_table_handle_for_HANDLER() {
+  locking_.mode = locking_.of_table = SHALE_LOCK_NONE;
+  asked_.skips_locked = false;
+  scan_.is_of_before = true;
+}
+
 // Which reads lock, by the rules that users know of InnoDB: all but those of plain SELECTs; at READ
 // COMMITTED not those that INSERT ... SELECT and the like do beside.
 THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock_type type) {
@@ -208,6 +216,7 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
                     command == SQLCOM_INSERT_SELECT;
     // CHECK reads rows like this to see whether they are in the right partition.
     bool consistent = command == SQLCOM_CHECKSUM || command == SQLCOM_CHECK ||
+                      command == SQLCOM_HA_OPEN || command == SQLCOM_HA_READ ||
                       command == SQLCOM_CREATE_SEQUENCE ||
                       ((altered || in_parts) && type <= TL_READ_NO_INSERT) ||
                       (command == SQLCOM_ANALYZE && type == TL_READ) ||
@@ -310,7 +319,7 @@ int ha_shale::extra(enum ha_extra_function operation) {
       begin_copy(true);
       break;
     case HA_EXTRA_END_COPY:
-      return end_copy();
+      return tell_server(ha_thd(), end_copy());
     case HA_EXTRA_ABORT_COPY:
       load_ = Load();
       break;

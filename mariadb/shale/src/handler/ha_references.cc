@@ -174,15 +174,17 @@ int ha_shale::check_parents_of(size_t place, const RowKeys &keys, const uchar *r
   return 0;
 }
 
-// Whether an update changes a referenced column by any bit.
+// Whether an update changes a column by any bit.
+bool ha_shale::is_changed(const Field *field, const uchar *was, const uchar *is) {
+  const bool was_null = field->is_null_in_record(was), is_null = field->is_null_in_record(is);
+  if (was_null || is_null) return was_null != is_null;
+  return field->cmp_binary(field->ptr_in_record(was), field->ptr_in_record(is)) != 0;
+}
+
 bool ha_shale::changes_referenced(const Link &link, const uchar *was, const uchar *is) const {
   for (const std::string &column : link.key->parent_columns) {
     const Field *field = field_named(table->field, column);
-    if (field == nullptr) continue;
-    const bool was_null = field->is_null_in_record(was), is_null = field->is_null_in_record(is);
-    if (was_null != is_null) return true;
-    if (was_null) continue;
-    if (field->cmp_binary(field->ptr_in_record(was), field->ptr_in_record(is)) != 0) return true;
+    if (field != nullptr && is_changed(field, was, is)) return true;
   }
   return false;
 }
@@ -208,7 +210,7 @@ int ha_shale::check_children_of(size_t place, const RowKeys &keys, const uchar *
     if (link.other == nullptr) return has_child(*link.key);
     const ForeignAction action = action_of(link, is);
     if (action == ForeignAction::kCascade || action == ForeignAction::kSetNull) {
-      if (int error = cascade(link, key, is)) return error;
+      if (int error = cascade(link, key, {table, was, is})) return error;
       continue;
     }
     if (int error = scan_other(link, key, &found)) return error;

@@ -6,7 +6,6 @@
 
 #include "engine/engine.h"
 #include "engine/errors.h"
-#include "engine/settings.h"
 #include "handler/search.h"
 #include "txn/trx.h"
 
@@ -33,7 +32,7 @@ int ha_shale::begin_scan(const Index &index, std::string lower, std::string uppe
   scan_.lower = std::move(lower);
   scan_.upper = std::move(upper);
   scan_.gap = Gap::kNone;
-  scan_.is_of_prefix = scan_.ends_in_range = false;
+  scan_.is_of_prefix = scan_.ends_in_range = scan_.is_of_before = false;
   scan_.cells.reset();
   ahead_.clear();
   return open_cursor(index, scan_.lower, !scan_.upper.empty(), scan_.upper);
@@ -97,7 +96,7 @@ int ha_shale::get_value(const Index &index, std::string_view key, int missing,
   if (asked_.skips_locked) {
     // Another's row is as if it were not there.
     if (error == HA_ERR_LOCK_WAIT_TIMEOUT) error = missing;
-    if (int other = note(trx->wait_for_locks(settings::lock_wait_millis(ha_thd())))) return other;
+    if (int other = note(trx->wait_for_locks(trx->lock_wait()))) return other;
   }
   if (error != 0) return error;
   if (found == nullptr) {
@@ -297,8 +296,8 @@ int ha_shale::row_is_missing(const Index &index, bool *skip) {
   return 0;
 }
 
-// HANDLER holds a scan from one transaction to the next: it goes on after the row that it was at.
-// One that locks begins there, so as not to lock what it has passed.
+// HANDLER holds a scan from one statement to the next: it goes on after the row that it was at. One
+// that locks begins there, so as not to lock what it has passed.
 int ha_shale::resume_scan(shale_txn *txn, bool backward, bool *found) {
   std::string at(scan_.cursor.key());
   *found = false;
@@ -313,10 +312,10 @@ int ha_shale::resume_scan(shale_txn *txn, bool backward, bool *found) {
   return note(scan_.cursor.step_from(txn, at, backward, found));
 }
 
-// A scan shows what was there when it began. It begins anew after its transaction has ended, and
-// after an action of a foreign key has changed rows of the table.
+// A scan shows what was there when it began. It begins anew after its transaction has ended, in
+// another statement, and after an action of a foreign key has changed rows of the table.
 bool ha_shale::is_scan_current() const {
-  return scan_.of == scan_.trx->ended() &&
+  return !scan_.is_of_before && scan_.of == scan_.trx->ended() &&
          scan_.actions == scan_.trx->actions_on(shared_.get());
 }
 
@@ -376,35 +375,6 @@ int ha_shale::rnd_next(uchar *buf) {
     return read_sequence(buf);
   }
   return finish_read(step(buf, false), buf);
-}
-
-// A position is the primary key's bytes, zeros after, their number at the end: so positions
-// compare, byte by byte, as the rows of a scan do, which the server counts on where it merges
-// scans.
-void ha_shale::set_ref(std::string_view primary_key, uchar *to) const {
-  size_t most = ref_length - 2, n = std::min(primary_key.size(), most);
-  memcpy(to, primary_key.data(), n);
-  memset(to + n, 0, most - n);
-  int2store(to + most, n);
-}
-
-void ha_shale::position(const uchar *record) {
-  if (shared_->def->hidden_key) return set_ref(last_.primary, ref);
-  scan_.key.clear();
-  primary().codec->pack_columns(record, &scan_.key);
-  set_ref(scan_.key, ref);
-}
-
-int ha_shale::rnd_pos(uchar *buf, uchar *pos) {
-  if (is_sequence()) return read_sequence(buf);
-  const char *from = reinterpret_cast<const char *>(pos);
-  last_.primary.assign(from, std::min<size_t>(uint2korr(pos + ref_length - 2), ref_length - 2));
-  bool keyread = asked_.keys_only;
-  asked_.keys_only = false;
-  forget_locked();
-  int error = read_by_primary(last_.primary, buf, HA_ERR_KEY_NOT_FOUND);
-  asked_.keys_only = keyread;
-  return finish_read(error, buf);
 }
 
 int ha_shale::index_init(uint index, bool) {

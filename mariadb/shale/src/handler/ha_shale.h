@@ -11,6 +11,7 @@
 #include "codec/key_codec.h"
 #include "codec/row_codec.h"
 #include "engine/cursor.h"
+#include "handler/asked.h"
 #include "handler/row_keys.h"
 #include "handler/row_write.h"
 #include "load/loader.h"
@@ -59,6 +60,7 @@ class ha_shale final : public handler {
   int extra(enum ha_extra_function operation) override;
   // None of the server's own locks of tables: metadata locks and locks of rows are enough.
   uint lock_count() const override { return 0; }
+  void init_table_handle_for_HANDLER() override;
   handler *clone(const char *name, MEM_ROOT *mem_root) override;
 
   // ha_errors
@@ -69,8 +71,6 @@ class ha_shale final : public handler {
   int rnd_init(bool scan) override;
   int rnd_end() override;
   int rnd_next(uchar *buf) override;
-  int rnd_pos(uchar *buf, uchar *pos) override;
-  void position(const uchar *record) override;
   int index_init(uint index, bool sorted) override;
   int index_end() override;
   int index_read_map(uchar *buf, const uchar *key, key_part_map parts,
@@ -84,6 +84,11 @@ class ha_shale final : public handler {
                        bool sorted) override;
   Item *idx_cond_push(uint index, Item *condition) override;
   bool rowid_filter_push(Rowid_filter *filter) override;
+
+  // ha_position
+  int rnd_pos(uchar *buf, uchar *pos) override;
+  void position(const uchar *record) override;
+  int cmp_ref(const uchar *a, const uchar *b) override;
 
   // ha_words
   int ft_init() override;
@@ -116,6 +121,7 @@ class ha_shale final : public handler {
   void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted,
                           ulonglong *first, ulonglong *reserved) override;
   int reset_auto_increment(ulonglong value) override;
+  bool autoinc_lock_mode_stmt_unsafe() const override;
   void update_create_info(HA_CREATE_INFO *info) override;
 
   // ha_ddl
@@ -187,25 +193,6 @@ class ha_shale final : public handler {
     bool is_spatial() const { return many == nullptr && codec->geometries() != nullptr; }
   };
 
-  // What the server has asked for: each is a shale_lock.
-  struct Locking {
-    int mode = 0;            // of the statement
-    int of_table = 0;        // of those within LOCK TABLES, but for plain reads
-    bool by_server = false;  // between external_lock and its end
-  };
-
-  // How the server wants rows to be read.
-  struct Asked {
-    bool skips_locked = false;   // SKIP LOCKED
-    bool whole_rows = false;     // for writers: the whole row is needed to write it anew
-    bool keys_only = false;      // what an entry of the index has
-    bool base_columns = false;   // all columns are read: others are computed of them
-    bool checks_period = false;  // the search is the server's, for a row that is in the way
-    bool in_range = false;       // index_read_map is called by read_range_first,
-    bool has_range_end = false;  // which has told the end
-    std::string range_end;
-  };
-
   struct CellScan;
   struct FoundCells;
 
@@ -223,6 +210,7 @@ class ha_shale final : public handler {
     bool is_of_prefix = false;       // of the rows that begin with a prefix
     bool ends_in_range = false;      // it ends where the server's range does
     bool may_be_outdated = false;    // what a plain read finds in an index
+    bool is_of_before = false;       // of an earlier statement: HANDLER holds it
     bool has_shown_sequence = false;  // the one row
     Gap gap = Gap::kNone;
     std::shared_ptr<CellScan> cells;  // of a search in a SPATIAL index
@@ -280,9 +268,13 @@ class ha_shale final : public handler {
   int read_by_entry(const Index &index, std::string_view key, uchar *buf, int missing);
   int read_entry_row(const Index &index, uchar *buf, int missing);
   int finish_read(int error, uchar *buf);
-  void set_ref(std::string_view primary_key, uchar *to) const;
   void note_locked(const Index &index, std::string_view key);
   void forget_locked() { last_.locked_row.index = last_.locked_entry.index = nullptr; }
+
+  // Positions (ha_position)
+  uint position_bytes() const;
+  void set_ref(std::string_view primary_key, uchar *to);
+  std::string_view key_of_ref(const uchar *from) const;
 
   // Searching words (ha_words)
   int text_of_row(const shale_sql::WordCodec &codec, std::string_view primary_key,
@@ -408,6 +400,7 @@ class ha_shale final : public handler {
   bool is_past(const uchar *row) const;
   int check_parents_of(size_t place, const RowKeys &keys, const uchar *row);
   int check_children_of(size_t place, const RowKeys &keys, const uchar *was, const uchar *is);
+  static bool is_changed(const Field *field, const uchar *was, const uchar *is);
   bool changes_referenced(const shale_sql::Link &link, const uchar *was, const uchar *is) const;
   int check_late_children(const RowKeys &keys, const uchar *was, const uchar *is);
   int end_row_of_parent(int error, const RowKeys &keys, const uchar *was, const uchar *is);
@@ -433,12 +426,16 @@ class ha_shale final : public handler {
 
   // Actions of foreign keys (ha_cascade)
   shale_sql::ForeignAction action_of(const shale_sql::Link &link, const uchar *is) const;
-  int cascade(const shale_sql::Link &link, const std::string &key, const uchar *is);
-  int follow(const shale_sql::Link &link, const std::string &key, TABLE *parent, const uchar *is);
-  int follow_rows(const shale_sql::Link &link, const std::string &key, TABLE *parent,
-                  const uchar *is);
+  // A parent's row before and after an update, in records of its table; `is` is none if it goes.
+  struct ParentRow {
+    TABLE *table;
+    const uchar *was, *is;
+  };
+  int cascade(const shale_sql::Link &link, const std::string &key, const ParentRow &row);
+  int follow(const shale_sql::Link &link, const std::string &key, const ParentRow &parent);
+  int follow_rows(const shale_sql::Link &link, const std::string &key, const ParentRow &parent);
   int too_deep(const shale_sql::ForeignKey &key);
-  int change_child(const shale_sql::Link &link, TABLE *parent, const uchar *is);
+  int change_child(const shale_sql::Link &link, const ParentRow &parent);
   int compute_for_write();
   int end_child();
   int keep_past();
@@ -567,8 +564,8 @@ class ha_shale final : public handler {
   bool has_many_ = false;         // one of them has many entries of a row
   std::unique_ptr<shale_sql::RowCodec> rows_;
 
-  Locking locking_;
-  Asked asked_;
+  shale_sql::Locking locking_;
+  shale_sql::Asked asked_;
   Scan scan_;
   std::vector<std::shared_ptr<FoundCells>> found_cells_;  // by estimates of this statement
   Ahead ahead_;

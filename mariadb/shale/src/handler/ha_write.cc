@@ -411,6 +411,14 @@ void ha_shale::get_auto_increment(ulonglong offset, ulonglong increment, ulonglo
   trx()->note_number(shared_);
 }
 
+// Others may get numbers between those of a statement that asks more than once, since the server
+// does not know how many rows it has. Logged as text it would have other numbers on a replica.
+bool ha_shale::autoinc_lock_mode_stmt_unsafe() const {
+  const int command = thd_sql_command(ha_thd());
+  return command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT ||
+         command == SQLCOM_LOAD;
+}
+
 // A number that a statement gave itself is not given again.
 void ha_shale::use_number(const uchar *row) {
   Field *field = table->found_next_number_field;

@@ -18,7 +18,7 @@ bool in_transaction(THD *thd) {
   return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
 }
 
-Trx::Trx(THD *thd) : thd_(thd) {
+Trx::Trx(THD *thd) : thd_(thd), statement_wait_millis_(settings::lock_wait_millis(thd)) {
   shale_interrupt *interrupt = nullptr;
   // Without memory for one nothing can be interrupted, and the rest goes on.
   ErrorHandle ignored(shale_interrupt_new(&interrupt));
@@ -51,17 +51,24 @@ void Trx::forget(THD *thd) {
 }
 
 Error Trx::begin_statement(bool fresh) {
-  // One that came after the end of the statement that it was for.
-  if (thd_kill_level(thd_) == THD_IS_NOT_KILLED) shale_interrupt_set(interrupt_.get(), false);
+  // One that came after the end of the statement that it was for; but not one that comes now.
+  shale_interrupt_set(interrupt_.get(), false);
+  if (thd_kill_level(thd_) != THD_IS_NOT_KILLED) shale_interrupt_set(interrupt_.get(), true);
+  const unsigned long wait = lock_wait();
   trans_register_ha(thd_, false, engine().hton, 0);
   if (in_transaction(thd_)) trans_register_ha(thd_, true, engine().hton, 0);
   if (txn_ != nullptr) {
-    if (Error error = wait_for_locks(settings::lock_wait_millis(thd_))) return error;
+    if (Error error = wait_for_locks(wait)) return error;
   }
   if (txn_ != nullptr && read_committed_ && (fresh || tables_ == 0)) {
     return consume_error(shale_txn_begin_statement(txn_));
   }
   return 0;
+}
+
+unsigned long Trx::lock_wait() {
+  if (!thd_->in_sub_stmt) statement_wait_millis_ = settings::lock_wait_millis(thd_);
+  return statement_wait_millis_;
 }
 
 Error Trx::begin(shale_txn **txn) {
@@ -71,7 +78,7 @@ Error Trx::begin(shale_txn **txn) {
   known_parents_.forget();
   read_committed_ = thd_tx_isolation(thd_) <= ISO_READ_COMMITTED;
   int isolation = read_committed_ ? SHALE_READ_COMMITTED : SHALE_REPEATABLE_READ;
-  lock_wait_millis_ = settings::lock_wait_millis(thd_);
+  lock_wait_millis_ = lock_wait();
   if (Error error = consume_error(shale_txn_begin(engine().db, isolation, SHALE_LOCKS_LATEST,
                                             lock_wait_millis_, &txn_))) {
     return error;
@@ -158,9 +165,11 @@ Error Trx::rollback_statement() {
     has_statement_savepoint_ = false;
     undid_part_ = true;
     known_parents_.forget();
-    Error error = consume_error(shale_txn_rollback_to(txn_, statement_savepoint_));
-    return error ? std::move(error)
-                 : consume_error(shale_txn_release(txn_, statement_savepoint_));
+    ErrorHandle refused(shale_txn_rollback_to(txn_, statement_savepoint_));
+    // After a deadlock nothing is left to undo.
+    if (refused && shale_error_kind_of(refused.get()) == SHALE_ROLLED_BACK) return 0;
+    if (refused) return consume_error(refused.release());
+    return consume_error(shale_txn_release(txn_, statement_savepoint_));
   }
   return 0;
 }

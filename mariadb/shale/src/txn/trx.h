@@ -14,6 +14,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 class THD;
@@ -41,8 +43,17 @@ class Trx {
   // A statement has let go of a table.
   void end_table() {
     if (tables_ > 0) tables_--;
+    if (tables_ == 0 && !aside_.empty()) aside_.clear();
   }
   void use_table() { tables_++; }
+  // Long keys that positions of rows stand for, by sums of them, while tables are in use.
+  void keep_aside(std::string_view sum, std::string_view key) {
+    aside_.try_emplace(std::string(sum), key);
+  }
+  std::string_view kept_aside(std::string_view sum) const {
+    const auto found = aside_.find(std::string(sum));
+    return found == aside_.end() ? std::string_view() : std::string_view(found->second);
+  }
 
   // The engine's transaction, begun if it has not.
   Error get(shale_txn **txn) {
@@ -55,6 +66,8 @@ class Trx {
   Error take_snapshot();
   // For how long the calls from now on wait for a lock.
   Error wait_for_locks(unsigned long millis);
+  // How long the statement waits for a lock.
+  unsigned long lock_wait();
   // Another thread ends the statement: what waits for a lock stops waiting.
   void interrupt() { shale_interrupt_set(interrupt_.get(), true); }
   bool begun() const { return txn_ != nullptr; }
@@ -167,6 +180,7 @@ class Trx {
   shale_txn *txn_ = nullptr;
   std::atomic<uint64_t> number_{0};
   unsigned long lock_wait_millis_ = 0;
+  unsigned long statement_wait_millis_;  // for locks, also in the functions that it calls
   InterruptHandle interrupt_;
   shale_prepared *prepared_ = nullptr;
   bool noted_ = false;  // the server may be told who waits for it
@@ -177,6 +191,7 @@ class Trx {
   bool asked_sequence_ = false;
   uint64_t ended_ = 0;
   unsigned tables_ = 0;
+  std::unordered_map<std::string, std::string> aside_;
   bool has_snapshot_ = false;
   uint64_t snapshot_epoch_ = 0;  // SharedTable::tree_epoch when it was taken
   bool has_statement_savepoint_ = false;

@@ -12,10 +12,25 @@ extern "C" int thd_rpl_deadlock_check(THD *thd, THD *other);
 
 namespace shale_sql {
 
-// Called by the thread that waits.
+namespace {
+// Whether the pool of threads knows that this one waits.
+thread_local bool told_pool = false;
+}  // namespace
+
+// Called by the thread that waits, and with the holder 0 when it waits no more. A pool of threads
+// lets another one work meanwhile: it may be the holder's.
 void WaitReports::waits(void *context, uint64_t, uint64_t holder) {
   THD *waiter = current_thd;
-  if (waiter == nullptr || thd_need_wait_reports(waiter) == 0) return;
+  if (waiter == nullptr) return;
+  if (told_pool == (holder == 0)) {
+    told_pool = !told_pool;
+    if (told_pool) {
+      thd_wait_begin(waiter, THD_WAIT_ROW_LOCK);
+    } else {
+      thd_wait_end(waiter);
+    }
+  }
+  if (holder == 0 || thd_need_wait_reports(waiter) == 0) return;
   // Held during the call: the holder's connection stays as long as it is in the map.
   Part &part = static_cast<WaitReports *>(context)->part_of(holder);
   std::lock_guard<std::mutex> one_at_a_time(part.lock);

@@ -1,5 +1,6 @@
-// Reporting lock waits to the server: an applier of a replica that waits for one that has to commit
-// after it would wait for ever, so the server ends the later one and does it again.
+// Reporting lock waits to the server. An applier of a replica that waits for one that has to commit
+// after it would wait for ever, so the server ends the later one and does it again. A pool of
+// threads has others work while one waits.
 #pragma once
 
 #include "engine/errors.h"

@@ -95,7 +95,8 @@ pub struct Savepoint {
 impl Db {
     /// From now on calls `observer` with the number of a transaction that waits for a lock, and
     /// those that block it ([`Transaction::id`]): before the wait begins, and about every 50
-    /// milliseconds while it lasts. The thread that waits makes the call; it then holds none of the
+    /// milliseconds while it lasts. When it has ended, in whatever way, `observer` is called with
+    /// none that block it. The thread that waits makes the calls; it then holds none of the
     /// engine's mutexes. The observer should be quick, and may not use the waiting transaction.
     ///
     /// # Errors
@@ -122,6 +123,7 @@ impl Db {
     /// })?;
     /// assert!(two.put(&tree, b"a", b"2").is_err());
     /// assert_eq!(waits.lock().unwrap()[0], (two.id(), vec![one.id()]));
+    /// assert_eq!(waits.lock().unwrap().last(), Some(&(two.id(), Vec::new())));
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn observe_lock_waits(

@@ -74,7 +74,7 @@ impl Default for Block {
 
 /// What an allocator takes for so many bytes, which is what is resident: sizes of memory are mostly
 /// a power of two and quarters of it more. (Blocks are cut so that theirs is one of them.)
-fn allocated(bytes: usize) -> usize {
+pub fn allocated(bytes: usize) -> usize {
     const SMALL: usize = 1024;
     if bytes <= SMALL { bytes } else { bytes.next_multiple_of(bytes.next_power_of_two() / 8) }
 }

@@ -21,7 +21,7 @@ pub(super) mod index;
 pub mod filter;
 pub(super) mod properties;
 
-pub use block::{Block, BlockSlice};
+pub use block::{Block, BlockSlice, allocated};
 pub use file_name::{FileKind, Files, LOCK, file_name, list_files, parse_file_name};
 pub use footer::{FOOTER_BYTES, Footer, TABLE_MAGIC, TABLE_VERSION};
 pub use footer::{TABLE_VERSION_DICTIONARY, TABLE_VERSION_PACKED};

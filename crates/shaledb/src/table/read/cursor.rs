@@ -12,6 +12,7 @@
 
 use super::ahead::Ahead;
 use super::reader::{Table, TableIndex};
+use super::scratch;
 use crate::base::activity::Activity;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
@@ -93,7 +94,9 @@ impl Drop for Following {
 /// File bytes that have been read ahead.
 #[derive(Debug, Default)]
 struct Window {
+    /// Of which the first `length` were read.
     bytes: Vec<u8>,
+    length: usize,
     offset: u64,
     /// Blocks read in a row, without a jump.
     sequential: u32,
@@ -104,7 +107,13 @@ struct Window {
 impl Window {
     fn get(&self, handle: Handle) -> Option<&[u8]> {
         let start = usize::try_from(handle.offset.checked_sub(self.offset)?).ok()?;
-        self.bytes.get(start..start.checked_add(handle.bytes as usize)?)
+        self.bytes[..self.length].get(start..start.checked_add(handle.bytes as usize)?)
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        scratch::give(std::mem::take(&mut self.bytes));
     }
 }
 
@@ -351,8 +360,13 @@ impl TableCursor {
         }
         window.offset = start;
         let length = (end - start) as usize;
-        window.bytes.reserve_exact(length.saturating_sub(window.bytes.len()));
-        window.bytes.resize(length, 0);
+        if window.bytes.capacity() == 0 {
+            window.bytes = scratch::take();
+        }
+        if window.bytes.len() < length {
+            window.bytes.reserve_exact(length - window.bytes.len());
+            window.bytes.resize(length, 0);
+        }
         // Those of a block or two are not worth it, and scans of a few rows are many.
         if window.bytes.capacity() >= READAHEAD_BYTES_MIN {
             if !window.lease.is_of_any() {
@@ -360,10 +374,8 @@ impl TableCursor {
             }
             window.lease.set(window.bytes.capacity());
         }
-        let read = self.table.read_at(start, &mut window.bytes);
-        if read.is_err() {
-            window.bytes.clear();
-        }
+        let read = self.table.read_at(start, &mut window.bytes[..length]);
+        window.length = if read.is_ok() { length } else { 0 };
         self.table.shared().recorder.add(Counter::ReadBytes, end - start);
         read
     }

@@ -2,6 +2,7 @@
 
 mod sections;
 mod scratch;
+mod spare;
 mod reader;
 mod point;
 mod missed;

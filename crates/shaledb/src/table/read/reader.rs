@@ -6,6 +6,7 @@
 
 use super::scratch::with_scratch;
 use super::sections::{read_dictionary, read_footer, read_section};
+use super::spare;
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
 use crate::base::ranges::RangeDeletes;
@@ -166,7 +167,8 @@ impl Table {
     /// Gives a data block to the cache.
     pub(super) fn keep_in_memory(&self, table: &TableIndex, at: usize, block: &Arc<Block>) {
         let key = self.cache_key(table.index.info(at).handle);
-        self.shared.cache.insert(&table.slots[at], key, Arc::clone(block));
+        let left = self.shared.cache.insert(&table.slots[at], key, Arc::clone(block));
+        left.into_iter().flatten().for_each(spare::keep);
     }
 
     /// A data block from the cache, or read and put there.
@@ -212,8 +214,8 @@ impl Table {
         Ok(block)
     }
 
-    /// Checks and decodes a data block into the memory of `image`; what decompressing it costs
-    /// counts for `activity`.
+    /// Checks and decodes a data block into the memory of `image`, or that of a block which has
+    /// left the cache; what decompressing it costs counts for `activity`.
     pub(super) fn decode_block(
         &self,
         table: &TableIndex,
@@ -226,14 +228,19 @@ impl Table {
         if activity == Some(Activity::ReadDecompress) {
             self.decoded.fetch_add(u64::from(info.handle.bytes), Relaxed);
         }
-        let unpack = |frame: Frame<'_>| match activity {
-            Some(activity) if frame.codec != id::NONE => {
-                let started = self.shared.meter.begin(activity);
-                frame.unpack(dictionary, &mut image)?;
-                self.shared.meter.end(activity, started);
-                Ok(())
+        let unpack = |frame: Frame<'_>| {
+            if image.capacity() == 0 {
+                image = spare::take(frame.raw_len);
             }
-            _ => frame.unpack(dictionary, &mut image),
+            match activity {
+                Some(activity) if frame.codec != id::NONE => {
+                    let started = self.shared.meter.begin(activity);
+                    frame.unpack(dictionary, &mut image)?;
+                    self.shared.meter.end(activity, started);
+                    Ok(())
+                }
+                _ => frame.unpack(dictionary, &mut image),
+            }
         };
         format::open_frame(frame)
             .and_then(unpack)

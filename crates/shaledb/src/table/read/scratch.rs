@@ -1,4 +1,4 @@
-//! Each thread's memory for bytes of files that are decoded at once.
+//! Each thread's memory for bytes of files that are decoded at once, or that a scan has read ahead.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ thread_local! {
 #[inline]
 pub(super) fn with_scratch<T>(length: usize, work: impl FnOnce(&mut [u8]) -> T) -> T {
     // Taken, not borrowed: it is not held across a read.
-    let mut scratch = SCRATCH.take();
+    let mut scratch = take();
     if scratch.len() < length {
         scratch.resize(length, 0);
     }
@@ -22,4 +22,16 @@ pub(super) fn with_scratch<T>(length: usize, work: impl FnOnce(&mut [u8]) -> T) 
         SCRATCH.set(scratch);
     }
     done
+}
+
+/// The thread's buffer, empty if it is in use.
+pub(super) fn take() -> Vec<u8> {
+    SCRATCH.take()
+}
+
+/// Gives a buffer to the thread, unless it has a longer one.
+pub(super) fn give(buffer: Vec<u8>) {
+    if buffer.len() <= BYTES_MAX && SCRATCH.with_borrow(Vec::len) < buffer.len() {
+        SCRATCH.set(buffer);
+    }
 }

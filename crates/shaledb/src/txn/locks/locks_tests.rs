@@ -109,7 +109,7 @@ fn a_wait_is_interrupted() {
     assert_eq!(table.counts(), (0, 0, 0));
 }
 
-/// Told before the wait begins; a second observer is refused; the shard is free in the call.
+/// Told before the wait begins and when it has ended; a second observer is refused; the shard is free in the call.
 #[test]
 #[cfg(not(shuttle))]
 fn waits_are_observed() {
@@ -129,15 +129,15 @@ fn waits_are_observed() {
     let refused = table.acquire(&mut two, write(b"k"), Wait::Step, &clock);
     assert!(matches!(refused, Err(Refusal::Queued { .. })));
     assert_eq!(*seen.lock(), [(two.id(), vec![one.id()], 1)]);
-    // The time is up at once: told once.
+    // The time is up at once: told once, and of the end.
     table.release(&mut two);
     let refused = table.acquire(&mut two, write(b"k"), Wait::Nanos(1), &clock);
     assert!(matches!(refused, Err(Refusal::Timeout { .. })));
-    assert_eq!(seen.lock().len(), 2);
+    assert_eq!(seen.lock()[1..], [(two.id(), vec![one.id()], 1), (two.id(), vec![], 0)]);
     // Who does not wait has nothing to tell.
     let refused = table.acquire(&mut two, write(b"k"), Wait::Never, &clock);
     assert!(matches!(refused, Err(Refusal::Timeout { .. })));
-    assert_eq!(seen.lock().len(), 2);
+    assert_eq!(seen.lock().len(), 3);
     table.release(&mut one);
     table.release(&mut two);
 }

@@ -4,7 +4,8 @@ use super::lock::TxnId;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// What is called with a transaction that waits, and those that are in its way.
+/// What is called with a transaction that waits, and those that are in its way; with none when the
+/// wait has ended.
 pub type WaitObserver = Box<dyn Fn(TxnId, &[TxnId]) + Send + Sync>;
 
 /// The place for one observer, which stays once it is there.
@@ -23,6 +24,13 @@ impl Observed {
         let holders = holders();
         if !holders.is_empty() {
             observer(waiter, &holders);
+        }
+    }
+
+    /// Tells it, if there is one, that `waiter` waits no more.
+    pub fn tell_end(&self, waiter: TxnId) {
+        if let Some(observer) = self.0.get() {
+            observer(waiter, &[]);
         }
     }
 }

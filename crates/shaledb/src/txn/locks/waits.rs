@@ -178,7 +178,11 @@ impl LockTable {
         drop((all, waits));
         self.tell_observer(owner);
         match wait {
-            Wait::Nanos(nanos) => self.block(owner, nanos, clock, holder),
+            Wait::Nanos(nanos) => {
+                let outcome = self.block(owner, nanos, clock, holder);
+                self.observed.tell_end(owner.id);
+                outcome
+            }
             Wait::Step | Wait::Never => {
                 let open = matches!(*owner.slot.outcome.lock(), Outcome::Open);
                 if open { Err(Refusal::Queued { holder }) } else { self.end_wait(owner) }
