@@ -98,6 +98,7 @@ class Planner {
   const char *primary_rebuild() const;
   const char *columns_rebuild();
   const char *new_column_rebuild(Field *field, const ColumnDef &column) const;
+  const char *collation_rebuild() const;
   const char *rebuild_refusal() const;
   const char *rebuilt_column_refusal(const Field *field, const Create_field *column) const;
   void plan_rebuild();
@@ -362,6 +363,22 @@ const char *Planner::rebuild_refusal() const {
   return nullptr;
 }
 
+// What is computed of texts may come out otherwise by another collation, and so may the partition
+// that a row is in. The server tells of neither.
+const char *Planner::collation_rebuild() const {
+  const partition_info *partitions = table_->part_info;
+  for (Field **field = altered_->field; *field != nullptr; field++) {
+    const Field *was = old_of_[(*field)->field_index];
+    if (was == nullptr || was->charset() == (*field)->charset()) continue;
+    if (altered_->vfield != nullptr) return "a generated column may be of a text that changes";
+    if (partitions != nullptr &&
+        bitmap_is_set(&partitions->full_part_field_set, was->field_index)) {
+      return "a column changes by which rows are in partitions";
+    }
+  }
+  return nullptr;
+}
+
 // What a copy refuses with an error of its own.
 const char *Planner::words_refusal(const KEY &key) const {
   if (!has_many_entries(key)) return nullptr;
@@ -379,6 +396,7 @@ const char *Planner::refusal() {
   plan_.rebuild = statement_rebuild();
   if (plan_.rebuild == nullptr) plan_.rebuild = primary_rebuild();
   if (plan_.rebuild == nullptr) plan_.rebuild = columns_rebuild();
+  if (plan_.rebuild == nullptr) plan_.rebuild = collation_rebuild();
   if (plan_.rebuild == nullptr) {
     plan_indexes();
   } else {

@@ -321,6 +321,7 @@ bool ha_shale::finish_filling(TABLE *altered, inplace_alter_handler_ctx *begun, 
 }
 
 void ha_shale::tell_altering(int error) {
+  tell_server(ha_thd(), error);
   if (ha_thd()->is_error()) return;  // told already: a value of a virtual column
   if (error == HA_ERR_ABORTED_BY_USER) {
     ha_thd()->send_kill_message();
@@ -365,7 +366,8 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   ForeignKeys::Change change;
   if (engine().catalog.foreign_keys().any() || !own->constraints.added.empty()) {
     if (refuses_to_alter(altered_table, own->constraints)) return true;
-    if (own->plan.rebuild != nullptr && changes_columns_of_keys(altered_table)) {
+    const bool changes = own->plan.rebuild != nullptr || changes_charset(info->alter_info);
+    if (changes && changes_columns_of_keys(altered_table)) {
       my_error(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, MYF(0), "ALGORITHM=INPLACE",
                kOfForeignKey, "ALGORITHM=COPY");
       return true;

@@ -3,9 +3,9 @@
 // A position is the primary key's bytes, zeros after, their number at the end: so positions
 // compare, byte by byte, as the rows of a scan do, which the server counts on where it merges
 // scans. It sorts and stores them at their full length. Of a collation of Unicode's a key may be
-// many times as long as nearly all texts have it, so a position has room for a quarter of that. A
-// key that is longer still is kept aside until the statement ends; its position has its beginning,
-// and a sum that stands for all of it.
+// many times as long as nearly all texts have it, so a position has room for three eighths of that:
+// enough for texts of Han or Hangul at their full length. A key that is longer still is kept aside
+// until the statement ends; its position has its beginning, and a sum that stands for all of it.
 
 #include "handler/ha_shale.h"
 
@@ -21,15 +21,16 @@ constexpr size_t kLengthBytes = 2;
 constexpr size_t kSumBytes = 16;
 // In place of the length.
 constexpr unsigned kIsAside = 0xffff;
-constexpr size_t kShare = 4;
+// Only of keys that may be so many times as long as their columns.
+constexpr size_t kLong = 4;
 
 }  // namespace
 
 uint ha_shale::position_bytes() const {
   const size_t most = primary().codec->max_bytes();
   const uint number = table->s->primary_key;
-  const size_t usual = number == MAX_KEY ? most : table->key_info[number].key_length * kShare;
-  return static_cast<uint>((most <= usual ? most : most / kShare + kSumBytes) + kLengthBytes);
+  const size_t usual = number == MAX_KEY ? most : table->key_info[number].key_length * kLong;
+  return static_cast<uint>((most <= usual ? most : most * 3 / 8 + kSumBytes) + kLengthBytes);
 }
 
 void ha_shale::set_ref(std::string_view primary_key, uchar *to) {

@@ -153,6 +153,7 @@ Error Trx::see(const SharedTable &table) {
 }
 
 Error Trx::commit_statement() {
+  aside_.clear();
   if (has_statement_savepoint_ && txn_ != nullptr) {
     has_statement_savepoint_ = false;
     return consume_error(shale_txn_release(txn_, statement_savepoint_));
@@ -161,6 +162,7 @@ Error Trx::commit_statement() {
 }
 
 Error Trx::rollback_statement() {
+  aside_.clear();
   if (has_statement_savepoint_ && txn_ != nullptr) {
     has_statement_savepoint_ = false;
     undid_part_ = true;
@@ -288,6 +290,7 @@ void Trx::end() {
   end_writes(undid_part_ ? Changes::End::kPartlyKept : Changes::End::kKept);
   undid_part_ = false;
   held_.clear();
+  aside_.clear();
 }
 
 void Trx::end_writes(Changes::End how) {

@@ -368,7 +368,7 @@ impl TableCursor {
             window.bytes.resize(length, 0);
         }
         // Those of a block or two are not worth it, and scans of a few rows are many.
-        if window.bytes.capacity() >= READAHEAD_BYTES_MIN {
+        if length >= READAHEAD_BYTES_MIN {
             if !window.lease.is_of_any() {
                 window.lease = Lease::of(&self.table.shared().memory);
             }

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 
 /// A buffer that has grown beyond this is not kept.
 const BYTES_MAX: usize = 1 << 20;
+/// Nor one of a scan that has grown beyond this: threads that scan now and then may be many.
+const SCAN_BYTES_MAX: usize = 256 << 10;
 
 thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -29,9 +31,16 @@ pub(super) fn take() -> Vec<u8> {
     SCRATCH.take()
 }
 
-/// Gives a buffer to the thread, unless it has a longer one.
+/// Gives a scan's buffer to the thread, unless it has a longer one.
 pub(super) fn give(buffer: Vec<u8>) {
-    if buffer.len() <= BYTES_MAX && SCRATCH.with_borrow(Vec::len) < buffer.len() {
-        SCRATCH.set(buffer);
+    if buffer.is_empty() || buffer.len() > SCAN_BYTES_MAX {
+        return;
     }
+    // A scan may end after that, when its thread does.
+    let _gone = SCRATCH.try_with(|scratch| {
+        let mut scratch = scratch.borrow_mut();
+        if scratch.len() < buffer.len() {
+            *scratch = buffer;
+        }
+    });
 }

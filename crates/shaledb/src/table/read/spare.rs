@@ -19,19 +19,26 @@ pub(super) fn keep(block: Arc<Block>) {
     if let Ok(block) = Arc::try_unwrap(block) {
         let bytes = block.into_bytes();
         if bytes.capacity() <= BYTES_MAX {
-            SPARE.set(bytes);
+            // A thread that ends may have lost its place for it.
+            let _gone = SPARE.try_with(|spare| spare.set(bytes));
         }
     }
 }
 
-/// Memory for `length` bytes, of unknown content: as much as the allocator gives for so many.
+/// Memory for `length` bytes, of unknown content: as much as the allocator gives for so many. None
+/// for more than blocks have: a damaged one may ask for anything.
 pub(super) fn take(length: usize) -> Vec<u8> {
-    let wanted = allocated(length);
-    let spare = SPARE.take();
-    if spare.capacity() >= length && allocated(spare.capacity()) == wanted {
-        return spare;
+    if length > BYTES_MAX {
+        return Vec::new();
     }
-    SPARE.set(spare);
+    let wanted = allocated(length);
+    let fits =
+        |spare: &Vec<u8>| spare.capacity() >= length && allocated(spare.capacity()) == wanted;
+    match SPARE.try_with(Cell::take) {
+        Ok(spare) if fits(&spare) => return spare,
+        Ok(spare) => SPARE.set(spare),
+        Err(_) => {}
+    }
     Vec::with_capacity(wanted)
 }
 
@@ -71,5 +78,6 @@ mod tests {
     fn long_blocks_are_not_kept() {
         keep(block(100_000));
         assert_eq!(SPARE.take().capacity(), 0);
+        assert_eq!(take(u32::MAX as usize).capacity(), 0, "nor made");
     }
 }

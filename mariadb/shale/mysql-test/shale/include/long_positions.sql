@@ -27,4 +27,28 @@ insert into u select id, x from t where b = 1;
 select count(*), count(distinct u.y) from t, u where t.id = u.id and t.b = 1;
 select count(*) from t where id in (select id from u);
 check table t;
-drop table t, u;
+
+# As long as tables are locked, in partitions, by a filter of rows, with accents and case.
+lock tables t write, u write;
+select count(*), sum(length(x)) from (select * from t order by x, a limit 200) s;
+update t join u on t.id = u.id set t.x = concat(t.x, '!'), u.y = 'both';
+select count(*) from t where x like '%!';
+delete t, u from t join u on t.id = u.id where t.a = 2;
+select count(*) from t;
+unlock tables;
+create table q (id varchar(100) collate utf8mb4_unicode_ci primary key, a int, x text, key a (a)) charset utf8mb4
+  partition by key (id) partitions 3;
+insert into q select id, a, x from t;
+select x, length(id) from q order by a, x, id limit 3;
+update q set id = concat(id, 'z') where a > 2 order by x, id;
+select count(*), count(distinct id) from q where a > 2;
+delete q from q join t on q.a = t.a where t.b = 4;
+select count(*) from q;
+drop table q;
+create table q (id varchar(100) collate uca1400_as_cs primary key, a int, b int, x text, key a (a), key b (b)) charset utf8mb4;
+insert into q select id, a, b, x from t;
+select x from q where a between 1 and 3 and b = 2 order by x, id limit 5;
+update q set id = concat(id, 'z') where a > 2 order by x, id;
+select count(*), count(distinct id) from q;
+check table q;
+drop table t, u, q;
