@@ -4,8 +4,9 @@ use std::cell::RefCell;
 
 /// A buffer that has grown beyond this is not kept.
 const BYTES_MAX: usize = 1 << 20;
-/// Nor one of a scan that has grown beyond this: threads that scan now and then may be many.
-const SCAN_BYTES_MAX: usize = 256 << 10;
+/// Nor one of a scan that has grown beyond its third read-ahead, of 256 KiB and a block: threads
+/// that scan now and then may be many.
+const SCAN_BYTES_MAX: usize = 320 << 10;
 
 thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
