@@ -79,11 +79,12 @@ impl World {
     #[cfg(not(shuttle))]
     pub fn with_helpers<T>(&self, threads: usize, read: impl FnOnce() -> T) -> (T, u64) {
         let over = AtomicBool::new(false);
-        let helped = AtomicU64::new(0);
+        let (helped, begun) = (AtomicU64::new(0), AtomicU64::new(0));
         let shared = &self.shared;
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
+                    begun.fetch_add(1, Ordering::Relaxed);
                     while !over.load(Ordering::Relaxed) {
                         shared.helpers.idle_while(std::thread::yield_now);
                         if let Some(work) = shared.helpers.take() {
@@ -97,6 +98,9 @@ impl World {
             }
             // Also if `read` panics: else the scope waits for them.
             let ends = Ends(&over);
+            while begun.load(Ordering::Relaxed) < threads as u64 {
+                std::thread::yield_now();
+            }
             let done = read();
             drop(ends);
             (done, helped.load(Ordering::Relaxed))
