@@ -5,9 +5,9 @@
     semantics.py NAME...    runs the cases whose title has one of these words, and prints
 
 Each case is a script for connections A, B and C (semantics_calls.py, semantics_cases.py,
-semantics_gaps.py, semantics_locks.py, semantics_more.py); the page has its statements with what each engine answered
-beside them. What must hold beside the page: SHALE answers as InnoDB does, unless the case says why
-not. semantics_why.py says why nobody depends on the other answer.
+semantics_gaps.py, semantics_locks.py, semantics_more.py); the page has its statements with what
+each engine answered beside them. What must hold beside the page: SHALE answers as InnoDB does,
+unless the case says why not. semantics_why.py says why nobody depends on the other answer.
 """
 
 from __future__ import annotations

@@ -4,53 +4,38 @@ from semantics_cases import READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE, SETUP
 
 ORDERS = [*SETUP, "create table orders (id int primary key, n int)"]
 
-case("A timeout within a trigger that handles errors", REPEATABLE_READ,
-     "No handler keeps the statement from failing: half of it would stay.",
-     """
-     A begin
-     A update t set v = 5 where id = 30
-     B set innodb_lock_wait_timeout=1, rocksdb_lock_wait_timeout=1, shale_lock_wait_timeout=1
-     B& insert into orders values (1, 1)
-     B.
-     A rollback
-     B? select * from orders
-     B? select id, v from t
-     """,
-     setup=[*ORDERS,
-            "create trigger follow after insert on orders for each row begin"
-            " declare continue handler for sqlexception begin end;"
-            " update t set v = v + 100; end"])
-case("A timeout within a function that handles errors", REPEATABLE_READ,
-     "As within a trigger.",
-     """
-     A begin
-     A update t set v = 5 where id = 30
-     B set innodb_lock_wait_timeout=1, rocksdb_lock_wait_timeout=1, shale_lock_wait_timeout=1
-     B& select add_all()
-     B.
-     A rollback
-     B? select id, v from t
-     """,
-     setup=[*ORDERS,
-            "create function add_all() returns int deterministic modifies sql data begin"
-            " declare continue handler for sqlexception begin end;"
-            " update t set v = v + 100; return 1; end"])
-case("A timeout within a procedure that handles errors", REPEATABLE_READ,
-     "The statement within it is undone, and the procedure goes on.",
-     """
-     A begin
-     A update t set v = 5 where id = 30
-     B set innodb_lock_wait_timeout=1, rocksdb_lock_wait_timeout=1, shale_lock_wait_timeout=1
-     B& call add_all()
-     B.
-     A rollback
-     B? select * from orders
-     B? select id, v from t
-     """,
-     setup=[*ORDERS,
-            "create procedure add_all() begin"
-            " declare continue handler for sqlexception insert into orders values (7, 7);"
-            " update t set v = v + 100; end"])
+
+def timeout(within: str, text: str, routine: str, call: str, then: str) -> None:
+    """B calls a routine that handles errors, in which an UPDATE meets A's row."""
+    case(f"A timeout within a {within} that handles errors", REPEATABLE_READ, text,
+         f"""
+         A begin
+         A update t set v = 5 where id = 30
+         B set innodb_lock_wait_timeout=1, rocksdb_lock_wait_timeout=1, shale_lock_wait_timeout=1
+         B& {call}
+         B.
+         A rollback
+         {then}
+         """,
+         setup=[*ORDERS, routine])
+
+
+LOOK = "B? select id, v from t"
+timeout("trigger", "No handler keeps the statement from failing: half of it would stay.",
+        "create trigger follow after insert on orders for each row begin"
+        " declare continue handler for sqlexception begin end;"
+        " update t set v = v + 100; end",
+        "insert into orders values (1, 1)", f"B? select * from orders\n{LOOK}")
+timeout("function", "As within a trigger.",
+        "create function add_all() returns int deterministic modifies sql data begin"
+        " declare continue handler for sqlexception begin end;"
+        " update t set v = v + 100; return 1; end",
+        "select add_all()", LOOK)
+timeout("procedure", "The statement within it is undone, and the procedure goes on.",
+        "create procedure add_all() begin"
+        " declare continue handler for sqlexception insert into orders values (7, 7);"
+        " update t set v = v + 100; end",
+        "call add_all()", f"B? select * from orders\n{LOOK}")
 case("lock_wait_timeout is for tables", REPEATABLE_READ,
      "What a session sets for DDL ends no wait for a row.",
      """

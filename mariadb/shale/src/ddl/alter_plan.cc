@@ -78,6 +78,8 @@ constexpr size_t kMostForms = 128;
 
 constexpr size_t kNone = static_cast<size_t>(-1);
 
+constexpr char kOfPartitions[] = "a column changes by which rows are in partitions";
+
 class Planner {
  public:
   Planner(TABLE *table, TABLE *altered, Alter_inplace_info *info, const TableDef &was)
@@ -98,6 +100,7 @@ class Planner {
   const char *primary_rebuild() const;
   const char *columns_rebuild();
   const char *new_column_rebuild(Field *field, const ColumnDef &column) const;
+  bool tells_partition(const Field *was) const;
   const char *collation_rebuild() const;
   const char *rebuild_refusal() const;
   const char *rebuilt_column_refusal(const Field *field, const Create_field *column) const;
@@ -325,6 +328,12 @@ void Planner::plan_rebuild() {
   describe_indexes(altered_, &def);
 }
 
+bool Planner::tells_partition(const Field *was) const {
+  const partition_info *partitions = table_->part_info;
+  return partitions != nullptr &&
+         bitmap_is_set(&partitions->full_part_field_set, was->field_index);
+}
+
 const char *Planner::rebuilt_column_refusal(const Field *field,
                                             const Create_field *column) const {
   const Field *was = column->field;
@@ -338,14 +347,12 @@ const char *Planner::rebuilt_column_refusal(const Field *field,
   if (field->vcol_info == nullptr && was != nullptr && !was->stored_in_db()) {
     return "a column becomes a stored one";
   }
-  const partition_info *partitions = table_->part_info;
-  const bool tells_partition = partitions != nullptr && was != nullptr &&
-                               bitmap_is_set(&partitions->full_part_field_set, was->field_index);
+  if (was == nullptr || !tells_partition(was)) return nullptr;
   // A generated one is computed anew, and may come out otherwise.
-  const bool stays = tells_partition && was->is_equal(*column) && was->vcol_info == nullptr &&
+  const bool stays = was->is_equal(*column) && was->vcol_info == nullptr &&
                      field->vcol_info == nullptr &&
                      was->real_maybe_null() == field->real_maybe_null();
-  return tells_partition && !stays ? "a column changes by which rows are in partitions" : nullptr;
+  return stays ? nullptr : kOfPartitions;
 }
 
 const char *Planner::rebuild_refusal() const {
@@ -366,15 +373,11 @@ const char *Planner::rebuild_refusal() const {
 // What is computed of texts may come out otherwise by another collation, and so may the partition
 // that a row is in. The server tells of neither.
 const char *Planner::collation_rebuild() const {
-  const partition_info *partitions = table_->part_info;
   for (Field **field = altered_->field; *field != nullptr; field++) {
     const Field *was = old_of_[(*field)->field_index];
     if (was == nullptr || was->charset() == (*field)->charset()) continue;
     if (altered_->vfield != nullptr) return "a generated column may be of a text that changes";
-    if (partitions != nullptr &&
-        bitmap_is_set(&partitions->full_part_field_set, was->field_index)) {
-      return "a column changes by which rows are in partitions";
-    }
+    if (tells_partition(was)) return kOfPartitions;
   }
   return nullptr;
 }

@@ -83,15 +83,13 @@ static bool names_wait(THD *thd) {
   return false;
 }
 
-unsigned long lock_wait_millis(THD *thd) {
-  const unsigned long seconds = THDVAR(thd, lock_wait_timeout);
-  return (names_wait(thd) ? std::min<unsigned long>(seconds, thd->variables.lock_wait_timeout)
-                          : seconds) * 1000;
-}
-
 unsigned long definition_wait_millis(THD *thd) {
   return std::min<unsigned long>(THDVAR(thd, lock_wait_timeout),
                                  thd->variables.lock_wait_timeout) * 1000;
+}
+
+unsigned long lock_wait_millis(THD *thd) {
+  return names_wait(thd) ? definition_wait_millis(thd) : THDVAR(thd, lock_wait_timeout) * 1000;
 }
 
 size_t sort_memory(THD *thd) { return THDVAR(thd, sort_memory); }

@@ -43,10 +43,9 @@ class Trx {
   // A statement has let go of a table.
   void end_table() {
     if (tables_ > 0) tables_--;
-    if (tables_ == 0 && !aside_.empty()) aside_.clear();
   }
   void use_table() { tables_++; }
-  // Long keys that positions of rows stand for, by sums of them, while tables are in use.
+  // Long keys that positions of rows stand for, by sums of them, until the statement ends.
   void keep_aside(std::string_view sum, std::string_view key) {
     aside_.try_emplace(std::string(sum), key);
   }

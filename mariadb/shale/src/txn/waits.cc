@@ -22,15 +22,11 @@ thread_local bool told_pool = false;
 void WaitReports::waits(void *context, uint64_t, uint64_t holder) {
   THD *waiter = current_thd;
   if (waiter == nullptr) return;
-  if (told_pool == (holder == 0)) {
-    told_pool = !told_pool;
-    if (told_pool) {
-      thd_wait_begin(waiter, THD_WAIT_ROW_LOCK);
-    } else {
-      thd_wait_end(waiter);
-    }
-  }
-  if (holder == 0 || thd_need_wait_reports(waiter) == 0) return;
+  const bool waits = holder != 0;
+  if (waits && !told_pool) thd_wait_begin(waiter, THD_WAIT_ROW_LOCK);
+  if (!waits && told_pool) thd_wait_end(waiter);
+  told_pool = waits;
+  if (!waits || thd_need_wait_reports(waiter) == 0) return;
   // Held during the call: the holder's connection stays as long as it is in the map.
   Part &part = static_cast<WaitReports *>(context)->part_of(holder);
   std::lock_guard<std::mutex> one_at_a_time(part.lock);
