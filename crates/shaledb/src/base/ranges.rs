@@ -93,9 +93,44 @@ impl RangeDeletes {
         self
     }
 
-    /// The deletes of several sets together.
+    /// The deletes of several sets together. The cost is that of the result: many deletes of one
+    /// range are never taken apart.
     pub fn union<'a>(sets: impl IntoIterator<Item = &'a RangeDeletes>) -> RangeDeletes {
-        RangeDeletes::new(sets.into_iter().flat_map(RangeDeletes::deletes))
+        let mut rest: Vec<&[Fragment]> = sets.into_iter().map(RangeDeletes::fragments).collect();
+        rest.retain(|fragments| !fragments.is_empty());
+        if let [only] = rest.as_slice() {
+            return RangeDeletes { fragments: only.to_vec() };
+        }
+        let ends = |part: &'a Fragment| [part.start.as_slice(), part.end.as_slice()];
+        let mut cuts: Vec<&[u8]> = rest.iter().copied().flatten().flat_map(ends).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let mut fragments: Vec<Fragment> = Vec::new();
+        for pair in cuts.windows(2) {
+            let (start, end) = (pair[0], pair[1]);
+            let mut seqs: Vec<SeqNo> = Vec::new();
+            for fragments in &mut rest {
+                while fragments.first().is_some_and(|first| first.end.as_slice() <= start) {
+                    *fragments = &fragments[1..];
+                }
+                if let Some(first) = fragments.first().filter(|first| *first.start <= *start) {
+                    seqs.extend_from_slice(&first.seqs);
+                }
+            }
+            if seqs.is_empty() {
+                continue;
+            }
+            // Runs that are in order already, which this sort finds.
+            seqs.sort_by(|a, b| b.cmp(a));
+            seqs.dedup();
+            match fragments.last_mut() {
+                Some(last) if *last.end == *start && last.seqs == seqs => {
+                    last.end = end.to_vec();
+                }
+                _ => fragments.push(Fragment { start: start.to_vec(), end: end.to_vec(), seqs }),
+            }
+        }
+        RangeDeletes { fragments }.checked()
     }
 
     /// Each (fragment, sequence number) as a range delete of its own, in order.
@@ -235,6 +270,9 @@ mod tests {
                 })
                 .collect();
             let set = RangeDeletes::new(deletes.clone());
+            let parts: Vec<RangeDeletes> =
+                deletes.chunks(5).map(|part| RangeDeletes::new(part.to_vec())).collect();
+            assert_eq!(RangeDeletes::union(&parts), set);
             for key in 0..32u8 {
                 for at in 0..22 {
                     let naive = deletes

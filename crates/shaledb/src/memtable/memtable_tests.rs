@@ -232,6 +232,27 @@ fn range_deletes_equal_a_set_built_at_once() {
     assert_eq!(*memtable.range_deletes(), RangeDeletes::new(all));
 }
 
+/// Deletes that lie in each other, as of a queue whose head is cut off again and again: each
+/// fragment has all that cover it, which counts, so that the memtable is sealed in time.
+#[test]
+fn nested_range_deletes_count_with_what_they_take() {
+    let count = size(4000, 40) as u64;
+    let memtable = Memtable::new();
+    for seq in 1..=count {
+        memtable.delete_range(b"", &(seq as u32).to_be_bytes(), seq);
+    }
+    // A number for each pair, but for those of the smaller sets.
+    assert!(memtable.bytes() as u64 > count * count / 4 * 8, "{}", memtable.bytes());
+    // A flush writes one of each range.
+    let each = size_of::<crate::base::ranges::RangeDelete>() as u64 + 12;
+    assert!(memtable.used_bytes() as u64 <= count * each, "{}", memtable.used_bytes());
+    for key in [0, 1, count as u32 / 2, count as u32 - 1, count as u32] {
+        let newest = if u64::from(key) < count { count } else { 0 };
+        assert_eq!(memtable.newest_covering(&key.to_be_bytes(), u64::MAX), newest, "{key}");
+    }
+    assert_eq!(memtable.range_deletes().fragments().len() as u64, count);
+}
+
 /// Writers insert (own range of sequence numbers, shared keys); readers check all the while that
 /// what was finished is there and that cursors move in order.
 #[test]

@@ -135,9 +135,9 @@ impl Memtable {
         self.list.bytes() + self.ranges.bytes()
     }
 
-    /// The bytes of memory taken and in use.
+    /// The bytes of memory taken and in use: about what a flush has to write.
     pub fn used_bytes(&self) -> usize {
-        self.list.used_bytes() + self.ranges.bytes()
+        self.list.used_bytes() + self.ranges.used_bytes()
     }
 
     /// How many operations went in, range deletes included.

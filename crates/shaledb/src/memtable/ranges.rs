@@ -13,7 +13,7 @@ use crate::base::rank;
 use crate::base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::base::sync::{Arc, Mutex};
 
-/// What a range delete takes besides its keys: the vectors and its place in a set.
+/// What a range delete takes in a table, about, besides its keys.
 const OVERHEAD_BYTES: usize = size_of::<RangeDelete>() + size_of::<SeqNo>();
 
 /// Some of the range deletes.
@@ -21,13 +21,23 @@ const OVERHEAD_BYTES: usize = size_of::<RangeDelete>() + size_of::<SeqNo>();
 struct Tier {
     /// How many deletes went in.
     count: u64,
+    /// What the set takes. Deletes that lie in each other take the square of their number, since
+    /// each fragment has all that cover it.
+    bytes: usize,
     set: Arc<RangeDeletes>,
+}
+
+impl Tier {
+    fn new(count: u64, set: RangeDeletes) -> Tier {
+        Tier { count, bytes: set.memory_bytes(), set: Arc::new(set) }
+    }
 }
 
 /// A growing set of range deletes.
 pub(super) struct RangeLog {
     count: AtomicU64,
     bytes: AtomicUsize,
+    used_bytes: AtomicUsize,
     /// Held while `tiers` is replaced.
     writer: Mutex<(), { rank::RANGE_DELETES }>,
     /// The largest first. Under `arc_swap` rather than a lock, since reads of keys come here. Made
@@ -41,6 +51,7 @@ impl RangeLog {
         RangeLog {
             count: AtomicU64::new(0),
             bytes: AtomicUsize::new(0),
+            used_bytes: AtomicUsize::new(0),
             writer: Mutex::new(()),
             tiers: OnceLock::new(),
         }
@@ -58,26 +69,31 @@ impl RangeLog {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// About how many bytes a flush writes of them at most, where no reader needs the older ones.
+    #[inline]
+    pub(super) fn used_bytes(&self) -> usize {
+        self.used_bytes.load(Ordering::Relaxed)
+    }
+
     /// Adds one.
     pub(super) fn add(&self, start: &[u8], end: &[u8], seq: SeqNo) {
         let delete = RangeDelete { start: start.to_vec(), end: end.to_vec(), seq };
-        let set = Arc::new(RangeDeletes::new([delete]));
+        let set = RangeDeletes::new([delete]);
         let _writer = self.writer.lock();
         let cell = self.tiers.get_or_init(ArcSwap::default);
         let mut tiers = Vec::clone(&cell.load());
-        tiers.push(Tier { count: 1, set });
+        tiers.push(Tier::new(1, set));
         while let [.., large, small] = tiers.as_slice()
             && large.count < 2 * small.count
         {
-            let merged = Tier {
-                count: large.count + small.count,
-                set: Arc::new(RangeDeletes::union([&*large.set, &*small.set])),
-            };
+            let set = RangeDeletes::union([&*large.set, &*small.set]);
+            let merged = Tier::new(large.count + small.count, set);
             tiers.truncate(tiers.len() - 2);
             tiers.push(merged);
         }
+        self.bytes.store(tiers.iter().map(|tier| tier.bytes).sum(), Ordering::Relaxed);
         cell.store(Arc::new(tiers));
-        self.bytes.fetch_add(start.len() + end.len() + OVERHEAD_BYTES, Ordering::Relaxed);
+        self.used_bytes.fetch_add(start.len() + end.len() + OVERHEAD_BYTES, Ordering::Relaxed);
         // Last, so that who sees the count finds the delete.
         self.count.fetch_add(1, Ordering::Release);
     }
@@ -101,9 +117,11 @@ impl RangeLog {
             [] => Arc::default(),
             [only] => Arc::clone(&only.set),
             many => {
-                let set = Arc::new(RangeDeletes::union(many.iter().map(|tier| &*tier.set)));
-                let count = many.iter().map(|tier| tier.count).sum();
-                cell.store(Arc::new(vec![Tier { count, set: Arc::clone(&set) }]));
+                let set = RangeDeletes::union(many.iter().map(|tier| &*tier.set));
+                let only = Tier::new(many.iter().map(|tier| tier.count).sum(), set);
+                let set = Arc::clone(&only.set);
+                self.bytes.store(only.bytes, Ordering::Relaxed);
+                cell.store(Arc::new(vec![only]));
                 set
             }
         }

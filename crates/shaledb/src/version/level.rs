@@ -8,7 +8,7 @@
 use super::catalog::{overlap, sort_level};
 use super::edit::Damage;
 use crate::base::config::LEVELS;
-use crate::base::key::{common_prefix, head};
+use crate::base::key::{SeqNo, common_prefix, head};
 use crate::table::Table;
 use crate::table::meta::TableMeta;
 use std::ops::Range;
@@ -25,6 +25,7 @@ pub struct Level {
     heads: Vec<u64>,
     bytes: u64,
     raw_bytes: u64,
+    max_seq: SeqNo,
 }
 
 impl Level {
@@ -35,7 +36,8 @@ impl Level {
         let bytes = tables.iter().map(|table| table.meta.file_bytes).sum();
         let raw_bytes = |table: &Arc<Table>| table.meta.raw_bytes;
         let raw_bytes = tables.iter().map(raw_bytes).fold(0, u64::saturating_add);
-        let mut level = Level { number, tables, bytes, raw_bytes, ..Level::default() };
+        let max_seq = tables.iter().map(|table| table.meta.max_seq).max().unwrap_or(0);
+        let mut level = Level { number, tables, bytes, raw_bytes, max_seq, ..Level::default() };
         sort_level(number, &mut level.tables, |table| &table.meta);
         assert!(number < LEVELS);
         if number == 0 {
@@ -74,6 +76,12 @@ impl Level {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
+    }
+
+    /// The number of the newest write in any table; 0 if there is none.
+    #[inline]
+    pub fn max_seq(&self) -> SeqNo {
+        self.max_seq
     }
 
     /// The bytes of all files.

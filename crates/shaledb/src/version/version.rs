@@ -5,6 +5,7 @@ use super::edit::{Damage, TreeEdit};
 use super::level::Level;
 use crate::base::config::LEVELS;
 use crate::base::error::{Error, Result};
+use crate::base::key::SeqNo;
 use crate::base::ranges::RangeDeletes;
 use crate::table::Table;
 use crate::table::meta::{FileId, TableMeta};
@@ -191,6 +192,12 @@ impl Version {
     /// The bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.levels.iter().map(|level| level.bytes()).sum()
+    }
+
+    /// The number of the newest write in any table; 0 if there is none.
+    #[inline]
+    pub fn max_seq(&self) -> SeqNo {
+        self.levels.iter().map(|level| level.max_seq()).max().unwrap_or(0)
     }
 
     /// How many tables there are.

@@ -26,7 +26,14 @@ impl Core {
             hard,
             merge_needs,
         };
-        self.sched.lock().debts.insert(tree.id, debt);
+        let mut state = self.sched.lock();
+        // A tree is dropped before it is forgotten, which takes this lock: what is put in after
+        // that nobody would take out, and writers would be slowed by it until the next open.
+        if tree.is_dropped() {
+            state.debts.remove(&tree.id);
+        } else {
+            state.debts.insert(tree.id, debt);
+        }
     }
 
     /// The bytes of all memtables, and how many are sealed.
@@ -114,5 +121,26 @@ impl Core {
             other => other,
         };
         self.throttle.set(verdict);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Db, Env, OpenOptions};
+
+    #[test]
+    fn a_tree_that_is_dropped_meanwhile_leaves_no_debt() {
+        let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+        let db = Db::open_in("/db", Config::default(), options).unwrap();
+        let tree = db.tree_or_create("t").unwrap().inner;
+        let core = db.core();
+        let has_debt = || core.sched.lock().debts.contains_key(&tree.id);
+        core.note_debt(&tree);
+        assert!(has_debt());
+        db.drop_tree("t").unwrap();
+        assert!(!has_debt());
+        // By a flush or a merge that had ended before.
+        core.note_debt(&tree);
+        assert!(!has_debt());
     }
 }

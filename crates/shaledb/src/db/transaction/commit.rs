@@ -288,9 +288,9 @@ impl Core {
 
     fn has_newer_tables(&self, touched: &BTreeSet<TreeId>, seq: SeqNo) -> bool {
         let trees = self.trees.load();
-        touched.iter().filter_map(|id| trees.by_id.get(id)).any(|tree| {
-            let version = tree.state.load().version.clone();
-            version.tables().any(|(_, table)| table.meta.max_seq > seq)
-        })
+        touched
+            .iter()
+            .filter_map(|id| trees.by_id.get(id))
+            .any(|tree| tree.state.load().version.max_seq() > seq)
     }
 }

@@ -145,14 +145,16 @@ impl LockingScan {
         }
         let state = self.tree.inner.state.load();
         let same = Arc::ptr_eq(&rows.state, &state);
-        // The tables of the same state are older than the snapshot.
-        let scope = if same { Scope::Memtables } else { Scope::All };
+        // The tables of the same state are older than the snapshot, but for those of a commit that
+        // had put them into the tree and had not yet told its number.
+        let is_older = same && state.version.max_seq() <= since;
+        let scope = if is_older { Scope::Memtables } else { Scope::All };
         let changed = conflict::changed_after(&state, from, end, since, scope)?.is_some();
         if changed {
             self.rows = None;
         }
         // Newer tables cost a look into each with every step.
-        self.renews = !same;
+        self.renews = !is_older;
         Ok(!changed)
     }
 }

@@ -494,3 +494,39 @@ impl LockingScan {
         Ok(matches!(self.position, Position::Row(_)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::transaction::options::TransactionOptions;
+    use crate::{Config, Db, Env, OpenOptions};
+
+    /// A commit of tables puts them into the tree before it tells its number. A scan that begins
+    /// between the two has a snapshot that is older than tables of its state.
+    #[test]
+    fn tables_that_are_newer_than_the_snapshot_are_seen() {
+        let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+        let db = Db::open_in("/db", Config::default(), options).unwrap();
+        let tree = db.tree_or_create("t").unwrap();
+        for key in [b"a", b"b", b"c"] {
+            tree.put(key, b"old").unwrap();
+        }
+        let mut txn = db.begin(TransactionOptions::default()).unwrap();
+        let mut scan =
+            txn.scan_locking(&tree, ScanOptions::default(), LockMode::Exclusive).unwrap();
+        scan.rows(&txn).unwrap();
+        let mut ingest = tree.ingest().unwrap();
+        for key in [b"a", b"b", b"d"] {
+            ingest.add(key, b"new").unwrap();
+        }
+        ingest.finish().unwrap();
+        scan.rows.as_mut().unwrap().state = tree.inner.state.load_full();
+        let mut seen = Vec::new();
+        while scan.next(&mut txn).unwrap() {
+            seen.push((scan.key().to_vec(), scan.value().to_vec()));
+        }
+        let wanted = [("a", "new"), ("b", "new"), ("c", "old"), ("d", "new")];
+        let wanted = wanted.map(|(key, value)| (key.as_bytes().to_vec(), value.into()));
+        assert_eq!(seen, wanted);
+    }
+}

@@ -70,7 +70,7 @@ pub(super) struct Rows {
     pub(super) scan: Scan,
     /// The moment that it shows.
     pub(super) snapshot: Snapshot,
-    /// What the tree was like before.
+    /// What the tree was like before that moment, or at it.
     pub(super) state: Arc<TreeState>,
 }
 
