@@ -517,7 +517,17 @@ pub(crate) struct AdviseOptions {
     #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
     pub(crate) rate: Option<u64>,
 
-    /// Load everything under three choices and print predicted beside measured
+    /// Also load samples into these engines and foresee what each takes: shale, rocksdb, innodb,
+    /// wiredtiger and others that `shale bench` knows
+    #[arg(long, value_delimiter = ',', value_name = "ENGINE,...")]
+    pub(crate) engines: Vec<String>,
+
+    /// With --engines: how much is read for them [default: eight times --sample]
+    #[arg(long, value_parser = parse_bytes, value_name = "BYTES", requires = "engines")]
+    pub(crate) engine_sample: Option<u64>,
+
+    /// Load everything under three choices, and into each of --engines, and print predicted beside
+    /// measured
     #[arg(long)]
     pub(crate) check: bool,
 

@@ -17,6 +17,8 @@ use crate::workloads::insert::{self, InsertOptions};
 use crate::workloads::kv;
 use crate::workloads::linkbench::graph::Graph;
 use crate::workloads::linkbench::{self, LinkbenchOptions};
+use crate::workloads::rows::store::Pairs;
+use crate::workloads::rows::{self, RowsOptions};
 use crate::workloads::sysbench::store::Oltp;
 use crate::workloads::sysbench::{self, SysbenchOptions};
 use crate::workloads::tpcc::store::Tpcc;
@@ -72,7 +74,7 @@ pub fn main_kv<E: Engine>() -> ExitCode {
 }
 
 /// A database server. All workloads but `kv` run on it, by statements.
-pub trait Server: Graph + Sales + Oltp + Tpcc {
+pub trait Server: Graph + Sales + Oltp + Tpcc + Pairs {
     /// Starts it on `folder`, where it makes its files if there are none, or connects to the one
     /// whose address `setup` gives. Of a server with several storage engines, `engine` says which.
     ///
@@ -173,6 +175,11 @@ pub fn run_kv<E: Engine>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row> 
                 |folder: &Path| KvStore::<E>::open(folder, &job.setup, &sysbench::over_kv::TREES);
             run_sysbench(job, options, tell, open)?
         }
+        Workload::Rows(options) => {
+            let open =
+                |folder: &Path| KvStore::<E>::open(folder, &job.setup, &rows::over_kv::TREES);
+            run_rows(job, options, tell, open)?
+        }
         Workload::Tpcc(_) => {
             return Err(format!(
                 "{} is a key-value store, but `tpcc` is for database servers, such as innodb and \
@@ -213,6 +220,7 @@ pub fn run_sql<S: Server>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row>
         Workload::Insert(options) => run_insert(job, options, tell, open)?,
         Workload::Sysbench(options) => run_sysbench(job, options, tell, open)?,
         Workload::Tpcc(options) => run_tpcc(job, options, tell, open)?,
+        Workload::Rows(options) => run_rows(job, options, tell, open)?,
     };
     finish(&mut row, job);
     Ok(row)
@@ -293,6 +301,25 @@ fn run_tpcc<S: Tpcc>(
         open,
         |store, costs, named, hear| {
             tpcc::work::run(store, options, step, job.seed, costs, named, hear)
+        },
+    )
+}
+
+/// Runs a step with a user's rows on a store that `open` opens.
+fn run_rows<P: Pairs>(
+    job: &Job,
+    options: &RowsOptions,
+    tell: &mut dyn FnMut(Event),
+    open: impl FnOnce(&Path) -> Result<P>,
+) -> Result<Row> {
+    let step = options.step(&job.step)?;
+    run_step(
+        job,
+        tell,
+        || rows::work::client_costs(options, step, job.seed),
+        open,
+        |store, costs, named, hear| {
+            rows::work::run(store, options, step, job.seed, costs, named, hear)
         },
     )
 }

@@ -11,6 +11,7 @@ mod metrics;
 mod store;
 mod graph;
 mod oltp;
+mod pairs;
 mod sales;
 mod tpcc_tables;
 mod tpcc;

@@ -88,7 +88,7 @@ pub(crate) fn options(form: Form, setup: &Setup) -> Vec<(&'static str, String)> 
         ("collation_server", "latin1_bin".to_owned()),
         ("max_connections", "5000".to_owned()),
         ("max_prepared_stmt_count", "1000000".to_owned()),
-        ("max_allowed_packet", (64 * MIB).to_string()),
+        ("max_allowed_packet", (1024 * MIB).to_string()),
         ("key_buffer_size", MIB.to_string()),
         ("aria_pagecache_buffer_size", (8 * MIB).to_string()),
         ("query_cache_type", "0".to_owned()),

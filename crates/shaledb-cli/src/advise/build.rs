@@ -99,6 +99,11 @@ impl Workshop {
         }
     }
 
+    /// The path of a file or folder of this name.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
     /// The path of one more database.
     fn path(&self) -> PathBuf {
         self.folder.join(self.next.fetch_add(1, Ordering::Relaxed).to_string())

@@ -3,32 +3,19 @@
 
 use super::build::{Built, Load, Parts, Workshop};
 use super::choice::Choice;
+use super::everything::Everything;
 use super::predict::{Predicted, Prediction, keys};
 use super::recommend::{Picked, percent};
 use super::sample::{Row, Sample};
-use super::text;
 use crate::exit::Outcome;
-use crate::import::source;
 use serde::Serialize;
-use shaledb::{ScanOptions, Tree};
-use shaledb_cli::rows::{Options, Record, Rows};
-use std::path::{Path, PathBuf};
 
 /// How many choices are loaded.
 const CHOICES: usize = 3;
-const CHUNK_BYTES: usize = 256 << 10;
 
 /// What counts as right, beside the bound on the size (the aim that the command was built to).
 const CPU_BOUND: f64 = 0.20;
 const WRITE_AMP_BOUND: f64 = 0.10;
-
-/// Where all rows come from.
-pub(super) enum Everything {
-    /// Files one behind the other.
-    Files(Vec<PathBuf>, Box<Options>),
-    /// A tree of a database.
-    Tree(Tree),
-}
 
 /// Predicted, measured, and by what part of the measured one the predicted one is off.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -39,7 +26,7 @@ pub(super) struct Compared {
 }
 
 impl Compared {
-    fn new(predicted: f64, measured: f64) -> Compared {
+    pub(super) fn new(predicted: f64, measured: f64) -> Compared {
         let error = if measured == 0.0 { 0.0 } else { predicted / measured - 1.0 };
         Compared { predicted, measured, error }
     }
@@ -89,7 +76,7 @@ pub(super) fn check(
     for prediction in chosen(predicted, picked) {
         let choice = prediction.choice;
         let keys = keys(sample, choice.block_bytes);
-        let load = |direct| everything.load(choice, parts, direct, &keys, workshop);
+        let load = |direct| load(everything, choice, parts, direct, &keys, workshop);
         let built = match load(direct)? {
             Some(built) => built,
             None => {
@@ -154,81 +141,32 @@ fn verdicts(checked: &[Checked]) -> Vec<String> {
     words
 }
 
-impl Everything {
-    /// `None` if the rows do not ascend, as `direct` asks for.
-    fn load(
-        &self,
-        choice: Choice,
-        parts: Parts,
-        direct: bool,
-        keys: &[&[u8]],
-        workshop: &Workshop,
-    ) -> Outcome<Option<Built>> {
-        let load = Load { choice, parts, direct, merged: true };
-        let mut last: Vec<u8> = Vec::new();
-        let mut ascends = true;
-        let mut is_first = true;
-        // Looked at here, so that the engine need not refuse a row.
-        let mut look = |chunk: &[Row]| {
-            for (key, _) in chunk {
-                ascends &= is_first || *key > last;
-                is_first = false;
-                last.clone_from(key);
-            }
-            ascends || !direct
-        };
-        let built = match self {
-            Everything::Files(paths, options) => {
-                let mut paths = paths.iter();
-                let mut open_now: Option<(Rows, String)> = None;
-                let mut record = Record::default();
-                let mut feed = |chunk: &mut Vec<Row>| {
-                    chunk.clear();
-                    let mut bytes = 0;
-                    while bytes < CHUNK_BYTES {
-                        let Some((rows, name)) = &mut open_now else {
-                            let Some(path) = paths.next() else { break };
-                            open_now = Some((open(path, options)?, path.display().to_string()));
-                            continue;
-                        };
-                        let more = rows.next(&mut record);
-                        if !more.map_err(|problem| text::failure(problem, name, 0))? {
-                            open_now = None;
-                            continue;
-                        }
-                        bytes += record.key.len() + record.value.len();
-                        chunk.push((record.key.clone(), record.value.clone()));
-                    }
-                    Ok(look(chunk) && !chunk.is_empty())
-                };
-                workshop.load(load, &mut feed, keys)?
-            }
-            Everything::Tree(tree) => {
-                let options = ScanOptions { fill_cache: false, ..ScanOptions::default() };
-                let mut scan = tree.scan_with(options)?;
-                scan.seek_first()?;
-                let mut feed = |chunk: &mut Vec<Row>| {
-                    chunk.clear();
-                    let mut bytes = 0;
-                    while bytes < CHUNK_BYTES && scan.valid() {
-                        chunk.push((scan.key().to_vec(), scan.value()?.to_vec()));
-                        bytes += chunk.last().map_or(0, |(key, value)| key.len() + value.len());
-                        scan.next()?;
-                    }
-                    Ok(!chunk.is_empty())
-                };
-                workshop.load(load, &mut feed, keys)?
-            }
-        };
-        Ok((ascends || !direct).then_some(built))
-    }
-}
-
-fn open(path: &Path, options: &Options) -> Outcome<Rows> {
-    let stop = crate::signals::stop_flag()?;
-    let source = source::open(path, &stop)?;
-    let name = path.display().to_string();
-    Rows::open(source.input, options).map_err(|problem| text::failure(problem, &name, 0))
+/// Loads everything; `None` if the rows do not ascend, as `direct` asks for.
+fn load(
+    everything: &Everything,
+    choice: Choice,
+    parts: Parts,
+    direct: bool,
+    keys: &[&[u8]],
+    workshop: &Workshop,
+) -> Outcome<Option<Built>> {
+    let load = Load { choice, parts, direct, merged: true };
+    let mut last: Vec<u8> = Vec::new();
+    let mut ascends = true;
+    let mut is_first = true;
+    let mut feed = everything.feed()?;
+    // Looked at here, so that the engine need not refuse a row.
+    let mut look = |chunk: &mut Vec<Row>| {
+        let more = feed(chunk)?;
+        for (key, _) in chunk.iter() {
+            ascends &= is_first || *key > last;
+            is_first = false;
+            last.clone_from(key);
+        }
+        Ok(more && (ascends || !direct))
+    };
+    let built = workshop.load(load, &mut look, keys)?;
+    Ok((ascends || !direct).then_some(built))
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 const PLACES: u32 = 6;
 
 /// Reads a sample of the table that the options name.
-pub(super) fn sample(options: &AdviseOptions, socket: &Path) -> Outcome<Sample> {
+pub(super) fn sample(options: &AdviseOptions, socket: &Path, sample_bytes: u64) -> Outcome<Sample> {
     let stop = crate::signals::stop_flag()?;
     let named = options.table.as_deref().unwrap_or_default();
     let Some((database, table)) =
@@ -44,7 +44,7 @@ pub(super) fn sample(options: &AdviseOptions, socket: &Path) -> Outcome<Sample> 
     };
     let server = Server { socket, user: options.user.as_deref(), stop: &stop };
     let table = Table::find(&server, database, table)?;
-    let bytes = options.sample;
+    let bytes = sample_bytes;
     if table.bytes <= bytes
         && let Some(stretches) = table.whole(&server, bytes)?
     {

@@ -10,12 +10,16 @@ mod mariadb;
 mod tree;
 mod choice;
 mod build;
+mod everything;
 mod bound;
 mod amp;
 mod scale;
 mod predict;
 mod recommend;
 mod check;
+mod fit;
+mod engines;
+mod engines_table;
 mod report;
 mod page;
 
@@ -23,8 +27,10 @@ use crate::args::{AdviseOptions, ReadFlags};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{open, screen};
 use build::Workshop;
-use check::Everything;
 use choice::{Choice, USUAL_BLOCK_BYTES};
+use engines::Engines;
+use everything::Everything;
+use predict::Predicted;
 use report::Report;
 use sample::{SAMPLE_BYTES_MIN, Sample};
 use shaledb::{Codec, Db};
@@ -36,13 +42,18 @@ const CODECS: [Codec; 5] =
     [Codec::None, Codec::Lz4, Codec::Zstd(1), Codec::Zstd(3), Codec::Zstd(9)];
 const BLOCK_SIZES: [u32; 3] = [4 << 10, USUAL_BLOCK_BYTES, 64 << 10];
 
+/// How many times as much is read for other engines: what they set aside for their files is less
+/// of it.
+const ENGINE_SAMPLE_TIMES: u64 = 8;
+
 /// Runs it.
 pub(crate) fn advise(options: &AdviseOptions, json: bool) -> Outcome {
     let choices = choices(options)?;
     refuse_what_does_not_fit(options)?;
+    engines::named(&options.engines)?;
     let spinner = screen::spinner("reading a sample".to_owned());
     // A database stays open as long as its tree is read.
-    let (sample, everything, _db) = read(options)?;
+    let (sample, everything, _db) = read(options, options.sample)?;
     let everything = everything.filter(|_| options.check);
     if options.check && everything.is_none() {
         return Err(Failure::usage(
@@ -72,6 +83,10 @@ pub(crate) fn advise(options: &AdviseOptions, json: bool) -> Outcome {
         report.checked = Some(checked);
         report.check_words = words;
     }
+    if !options.engines.is_empty() {
+        spinner.finish_and_clear();
+        report.compare(of_engines(options, &predicted, &workshop)?);
+    }
     spinner.finish_and_clear();
     if let Some(path) = &options.html {
         std::fs::write(path, page::page(&report)?)
@@ -82,6 +97,18 @@ pub(crate) fn advise(options: &AdviseOptions, json: bool) -> Outcome {
         false => screen::line(&report.text())?,
     }
     Ok(Exit::Done)
+}
+
+/// What the engines that are asked for would take, by a larger sample.
+fn of_engines(
+    options: &AdviseOptions,
+    predicted: &Predicted,
+    workshop: &Workshop,
+) -> Outcome<Engines> {
+    let bytes = options.engine_sample.unwrap_or(options.sample * ENGINE_SAMPLE_TIMES);
+    let (sample, everything, _db) = read(options, bytes)?;
+    let everything = everything.filter(|_| options.check);
+    engines::compare(&options.engines, &sample, predicted, everything.as_ref(), workshop)
 }
 
 /// What is tried.
@@ -121,6 +148,18 @@ fn refuse_what_does_not_fit(options: &AdviseOptions) -> Outcome<()> {
             "--table and --user are of a MariaDB: name its socket by --mariadb instead of a file",
         ));
     }
+    let is_pipe = options.source.as_deref().is_some_and(|path| path == Path::new("-"));
+    if !options.engines.is_empty() && is_pipe {
+        return Err(Failure::usage(
+            "--engines reads the source twice, which a pipe does not allow. Name a file",
+        ));
+    }
+    if options.engine_sample.is_some_and(|bytes| bytes < SAMPLE_BYTES_MIN) {
+        return Err(Failure::usage(format!(
+            "--engine-sample: name {} or more",
+            setting(SAMPLE_BYTES_MIN)
+        )));
+    }
     if options.rate == Some(0) {
         return Err(Failure::usage("--rate: 0 B a second are no updates: name 1 or more"));
     }
@@ -128,9 +167,12 @@ fn refuse_what_does_not_fit(options: &AdviseOptions) -> Outcome<()> {
 }
 
 /// Reads a sample; also where all of it can be read from, if it can.
-fn read(options: &AdviseOptions) -> Outcome<(Sample, Option<Everything>, Option<Db>)> {
+fn read(
+    options: &AdviseOptions,
+    sample_bytes: u64,
+) -> Outcome<(Sample, Option<Everything>, Option<Db>)> {
     if let Some(socket) = &options.mariadb {
-        return Ok((mariadb::sample(options, socket)?, None, None));
+        return Ok((mariadb::sample(options, socket, sample_bytes)?, None, None));
     }
     let Some(path) = &options.source else {
         return Err(Failure::usage("name a file, a folder, a database, or --mariadb"));
@@ -142,18 +184,18 @@ fn read(options: &AdviseOptions) -> Outcome<(Sample, Option<Everything>, Option<
                 folder::of_one_kind(path, &parts)?;
             }
             let rows = options.rows.options(&parts[0].path)?;
-            let sample = folder::sample(&parts, &rows, options.sample)?;
+            let sample = folder::sample(&parts, &rows, sample_bytes)?;
             let paths = parts.into_iter().map(|part| part.path).collect();
             return Ok((sample, Some(Everything::Files(paths, Box::new(rows))), None));
         }
         let flags = ReadFlags { db: path.clone(), memory: None };
         let db = open::reading(&flags)?;
         let tree = db.tree(&options.name.tree)?;
-        let sample = tree::sample(&db, &tree, options.sample)?;
+        let sample = tree::sample(&db, &tree, sample_bytes)?;
         return Ok((sample, Some(Everything::Tree(tree)), Some(db)));
     }
     let rows = options.rows.options(path)?;
-    let sample = text::sample(path, &rows, options.sample)?;
+    let sample = text::sample(path, &rows, sample_bytes)?;
     let is_file = path != Path::new("-") && path.is_file();
     let everything = is_file.then(|| Everything::Files(vec![path.clone()], Box::new(rows)));
     Ok((sample, everything, None))

@@ -1,5 +1,6 @@
 //! The advice as one page of HTML that needs nothing else: no network, no scripts.
 
+use super::engines_table;
 use super::report::{Report, high};
 use crate::exit::Outcome;
 use shaledb_lab::units::{bytes, micros, three_digits};
@@ -27,7 +28,7 @@ const STEP: f64 = 22.0;
 /// The page.
 pub(super) fn page(report: &Report<'_>) -> Outcome<String> {
     let title = format!("Advice for {}", report.source);
-    let words = report.words.iter().chain(&report.check_words);
+    let words = report.words.iter().chain(&report.check_words).chain(&report.engine_words);
     let words: String = words.map(|word| format!("<p>{}</p>\n", escaped(word))).collect();
     let data = serde_json::to_string(report)?.replace('<', "\\u003c");
     Ok(format!(
@@ -36,12 +37,15 @@ pub(super) fn page(report: &Report<'_>) -> Outcome<String> {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src 'unsafe-inline'\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n\
          <body>\n<h1>{title}</h1>\n<h2>Sizes</h2>\n{chart}\n<h2>All figures</h2>\n{table}\n\
-         {checked}<h2>In words</h2>\n{words}\
+         {checked}{engines}<h2>In words</h2>\n{words}\
          <script type=\"application/json\" id=\"data\">{data}</script>\n</body>\n</html>\n",
         title = escaped(&title),
         chart = chart(report),
         table = table(report),
         checked = checked(report),
+        engines = report.engines.as_ref().map_or_else(String::new, |engines| {
+            engines_table::html(engines, report.predicted.bytes, &escaped)
+        }),
     ))
 }
 

@@ -1,6 +1,8 @@
 //! What the advice looks like in a terminal, and as JSON.
 
 use super::check::{Checked, Compared};
+use super::engines::{self, Engines};
+use super::engines_table;
 use super::predict::{Predicted, Prediction};
 use super::recommend::{Picked, percent};
 use super::sample::{Sample, Seen};
@@ -33,6 +35,9 @@ pub(super) struct Report<'a> {
     /// Only with `--check`.
     pub(super) checked: Option<Vec<Checked>>,
     pub(super) check_words: Vec<String>,
+    /// Only with `--engines`.
+    pub(super) engines: Option<Engines>,
+    pub(super) engine_words: Vec<String>,
 }
 
 impl<'a> Report<'a> {
@@ -57,7 +62,15 @@ impl<'a> Report<'a> {
             words,
             checked: None,
             check_words: Vec::new(),
+            engines: None,
+            engine_words: Vec::new(),
         }
+    }
+
+    /// Adds what other engines would take.
+    pub(super) fn compare(&mut self, engines: Engines) {
+        self.engine_words = engines::words(&engines);
+        self.engines = Some(engines);
     }
 
     /// For people.
@@ -68,6 +81,13 @@ impl<'a> Report<'a> {
                 "\n\nAll was loaded; predicted, measured, and how far off:\n{}\n\n{}",
                 check_table(checked),
                 self.check_words.join("\n")
+            ));
+        }
+        if let Some(engines) = &self.engines {
+            text.push_str(&format!(
+                "\n\n{}\n\n{}",
+                engines_table::text(engines, self.predicted.bytes),
+                self.engine_words.join("\n")
             ));
         }
         text

@@ -59,9 +59,34 @@ pub struct CampaignOptions {
     /// Begin even if the disk may be too small
     #[arg(long)]
     pub ignore_space: bool,
+
+    /// No line for each step on the standard output.
+    #[arg(skip)]
+    pub quiet: bool,
 }
 
 impl CampaignOptions {
+    /// Of a program that shows the rows itself: one measurement of each step, without lines on the
+    /// standard output. The results are in the folder `run`, the stores in `db` as long as they are
+    /// needed.
+    pub fn quietly(run: PathBuf, db: PathBuf, seed: u64) -> CampaignOptions {
+        CampaignOptions {
+            engines: Vec::new(),
+            repeats: 1,
+            seed,
+            base: None,
+            run: Some(run),
+            db: Some(db),
+            keep: false,
+            json_to: None,
+            memory_bound: None,
+            cold: false,
+            patience: 600.0,
+            ignore_space: false,
+            quiet: true,
+        }
+    }
+
     /// One workload on each of the engines with the same settings.
     pub fn group(&self, workload: Workload, setup: &Setup) -> Group {
         let subject = |engine: &String| Subject {

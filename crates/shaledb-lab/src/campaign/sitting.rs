@@ -130,6 +130,11 @@ impl<'a> Campaign<'a> {
         )
     }
 
+    /// No line for each step from here on.
+    pub(super) fn be_quiet(&mut self) {
+        self.screen = Screen::new(true);
+    }
+
     /// Shows the user a line.
     pub(super) fn say(&self, text: &str) {
         self.screen.say(text);

@@ -52,7 +52,10 @@ pub fn run(
         .map_err(|error| format!("could not create {}: {error}", folder.display()))?;
     std::fs::write(&file, serde_json::to_vec_pretty(&plan)?)
         .map_err(|error| format!("could not write {}: {error}", file.display()))?;
-    let campaign = Campaign::open(folder, plan, options.json_to.as_deref(), &driver, stopped)?;
+    let mut campaign = Campaign::open(folder, plan, options.json_to.as_deref(), &driver, stopped)?;
+    if options.quiet {
+        campaign.be_quiet();
+    }
     campaign.say(room.text());
     campaign.all()
 }

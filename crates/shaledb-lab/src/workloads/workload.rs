@@ -5,6 +5,7 @@ use crate::workloads::insert::InsertOptions;
 use crate::workloads::kv::KvOptions;
 use crate::workloads::linkbench::LinkbenchOptions;
 use crate::workloads::planned::PlannedStep;
+use crate::workloads::rows::RowsOptions;
 use crate::workloads::sysbench::SysbenchOptions;
 use crate::workloads::tpcc::TpccOptions;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub enum Workload {
     Sysbench(SysbenchOptions),
     /// The pattern of TPC-C.
     Tpcc(TpccOptions),
+    /// A user's own rows, for `shale advise --engines`.
+    Rows(RowsOptions),
 }
 
 impl Workload {
@@ -34,6 +37,7 @@ impl Workload {
             Workload::Insert(_) => "insert",
             Workload::Sysbench(_) => "sysbench",
             Workload::Tpcc(_) => "tpcc",
+            Workload::Rows(_) => "rows",
         }
     }
 
@@ -45,6 +49,7 @@ impl Workload {
             Workload::Insert(options) => options.planned(),
             Workload::Sysbench(options) => options.planned(),
             Workload::Tpcc(options) => options.planned(),
+            Workload::Rows(options) => options.planned(),
         }
     }
 
@@ -56,6 +61,7 @@ impl Workload {
             Workload::Insert(options) => options.data_bytes(),
             Workload::Sysbench(options) => options.data_bytes(),
             Workload::Tpcc(options) => options.data_bytes(),
+            Workload::Rows(options) => options.data_bytes(),
         }
     }
 
@@ -64,6 +70,7 @@ impl Workload {
         match self {
             Workload::Kv(options) => options.live_bytes(row, before),
             Workload::Linkbench(options) => options.live_bytes(row, before),
+            Workload::Rows(options) => options.live_bytes(row, before),
             Workload::Insert(_) | Workload::Sysbench(_) | Workload::Tpcc(_) => {
                 before.saturating_add_signed(row.live_grown_bytes)
             }
@@ -78,6 +85,7 @@ impl Workload {
             Workload::Insert(options) => serde_json::to_value(options),
             Workload::Sysbench(options) => serde_json::to_value(options),
             Workload::Tpcc(options) => serde_json::to_value(options),
+            Workload::Rows(options) => serde_json::to_value(options),
         };
         value.unwrap_or_default()
     }

@@ -5,7 +5,8 @@ use crate::setup::Setup;
 use crate::stores::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
 use crate::stores::kv::KvStore;
 use crate::stores::model::{Model, ModelHandle};
-use crate::workloads::{insert, linkbench, sysbench};
+use crate::workloads::rows::RowsOptions;
+use crate::workloads::{insert, linkbench, rows, sysbench};
 use std::path::Path;
 
 const SEEDS: std::ops::Range<u64> = 0..4;
@@ -15,7 +16,19 @@ fn open<E: Engine>(dir: &Path, name: &str, trees: &[&str]) -> KvStore<E> {
     KvStore::open(&dir.join(name), &setup, trees).unwrap()
 }
 
-/// All three workloads on a store and on the model.
+/// Rows of no file, whose keys come again.
+fn any_rows() -> RowsOptions {
+    RowsOptions {
+        file: "none".into(),
+        rows: 0,
+        bytes: 0,
+        key_bytes_max: 41,
+        repeats: true,
+        gets: 0,
+    }
+}
+
+/// The three workloads with tables on a store and on the model.
 fn compare<E: Engine>(seed: u64, steps: u32) -> [Result<()>; 3] {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
@@ -31,10 +44,19 @@ fn compare<E: Engine>(seed: u64, steps: u32) -> [Result<()>; 3] {
     [of_graph, of_sales, of_oltp]
 }
 
+/// A user's rows on a store and on the model.
+fn compare_pairs<E: Engine>(seed: u64, steps: u32) -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let trees = &rows::over_kv::TREES;
+    let (one, other) = (open::<E>(dir.path(), "1", trees), open::<Model>(dir.path(), "2", trees));
+    pairs(&one, &other, &any_rows(), seed, steps)
+}
+
 #[test]
 fn the_model_agrees_with_itself() {
     for seed in SEEDS {
         compare::<Model>(seed, 600).into_iter().for_each(|outcome| outcome.unwrap());
+        compare_pairs::<Model>(seed, 600).unwrap();
     }
 }
 
@@ -44,22 +66,23 @@ fn shale_agrees_with_the_model() {
     for seed in SEEDS {
         let outcomes = compare::<crate::stores::shale::Shale>(seed, 1500);
         outcomes.into_iter().for_each(|outcome| outcome.unwrap());
+        compare_pairs::<crate::stores::shale::Shale>(seed, 1500).unwrap();
     }
 }
 
-/// A model that forgets each twentieth delete.
-struct Forgetful(Model);
-struct ForgetfulHandle(ModelHandle, u32);
+/// A model that forgets each twentieth delete, or each twentieth put.
+struct Forgetful<const PUTS: bool>(Model);
+struct ForgetfulHandle<const PUTS: bool>(ModelHandle, u32);
 
-impl Engine for Forgetful {
-    type Handle = ForgetfulHandle;
+impl<const PUTS: bool> Engine for Forgetful<PUTS> {
+    type Handle = ForgetfulHandle<PUTS>;
     const NAME: &'static str = "forgetful";
 
     fn version() -> String {
         String::new()
     }
 
-    fn open(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<Forgetful> {
+    fn open(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<Self> {
         Model::open(dir, setup, trees).map(Forgetful)
     }
 
@@ -67,7 +90,7 @@ impl Engine for Forgetful {
         Vec::new()
     }
 
-    fn handle(&self) -> Result<ForgetfulHandle> {
+    fn handle(&self) -> Result<ForgetfulHandle<PUTS>> {
         Ok(ForgetfulHandle(self.0.handle()?, 0))
     }
 
@@ -88,14 +111,14 @@ impl Engine for Forgetful {
     }
 }
 
-impl ForgetfulHandle {
+impl<const PUTS: bool> ForgetfulHandle<PUTS> {
     fn forgets(&mut self) -> bool {
         self.1 += 1;
         self.1.is_multiple_of(20)
     }
 }
 
-impl Handle for ForgetfulHandle {
+impl<const PUTS: bool> Handle for ForgetfulHandle<PUTS> {
     fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
         self.0.put(tree, key, value)
     }
@@ -105,15 +128,16 @@ impl Handle for ForgetfulHandle {
     }
 
     fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
-        if self.forgets() { Ok(()) } else { self.0.delete(tree, key) }
+        if !PUTS && self.forgets() { Ok(()) } else { self.0.delete(tree, key) }
     }
 
     fn write(&mut self, batch: &Batch) -> Result<()> {
         let mut kept = Batch::new();
         for op in batch.iter() {
             match op {
+                Op::Put(..) if PUTS && self.forgets() => {}
                 Op::Put(tree, key, value) => kept.put(tree, key, value),
-                Op::Delete(..) if self.forgets() => {}
+                Op::Delete(..) if !PUTS && self.forgets() => {}
                 Op::Delete(tree, key) => kept.delete(tree, key),
             }
         }
@@ -132,8 +156,9 @@ impl Handle for ForgetfulHandle {
 }
 
 #[test]
-fn a_store_that_forgets_deletes_is_found_out() {
-    for outcome in compare::<Forgetful>(1, 3000) {
+fn a_store_that_forgets_is_found_out() {
+    let of_puts = compare_pairs::<Forgetful<true>>(1, 3000);
+    for outcome in compare::<Forgetful<false>>(1, 3000).into_iter().chain([of_puts]) {
         let error = outcome.unwrap_err().to_string();
         assert!(error.contains("forgetful, seed 1") && error.contains("the model"), "{error}");
     }

@@ -9,9 +9,11 @@ mod same;
 mod graph;
 mod oltp;
 mod sales;
+mod pairs;
 
 pub use graph::graph;
 pub use oltp::oltp;
+pub use pairs::pairs;
 pub use sales::sales;
 
 #[cfg(test)]
