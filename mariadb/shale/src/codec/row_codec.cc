@@ -83,6 +83,16 @@ std::vector<ColumnDef> RowCodec::columns_of(TABLE *table, const KeyCodec *primar
   return columns;
 }
 
+bool RowCodec::fits(TABLE *table, const KeyCodec *primary, const TableDef &def) {
+  const std::vector<ColumnDef> columns = columns_of(table, primary);
+  const std::vector<ColumnDef> &there = def.forms.back();
+  auto fits = [](const ColumnDef &column, const ColumnDef &stored) {
+    return column.nullable == stored.nullable && column.fixed_bytes == stored.fixed_bytes &&
+           (column.in_key || !stored.in_key);
+  };
+  return std::equal(columns.begin(), columns.end(), there.begin(), there.end(), fits);
+}
+
 InstantDefault RowCodec::default_of(TABLE *table, Field *field, const uchar *record) {
   InstantDefault value;
   const Column column(table, field);

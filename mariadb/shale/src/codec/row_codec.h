@@ -26,6 +26,8 @@ class RowCodec {
 
   // The columns of the first form of a new table, numbered from 0 on.
   static std::vector<ColumnDef> columns_of(TABLE *table, const KeyCodec *primary);
+  // Whether rows of the definition have the table's columns.
+  static bool fits(TABLE *table, const KeyCodec *primary, const TableDef &def);
   // One column, without its number (for ALTER TABLE).
   static ColumnDef column_of(Field *field, const KeyCodec *primary);
   // The value of a field in `record`, which has the table's defaults, as rows would have it.

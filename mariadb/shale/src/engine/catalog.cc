@@ -53,6 +53,22 @@ std::string tree_name(uint64_t table_id, uint32_t index_id) {
 
 namespace {
 
+// A definition that was written and not synced is there, or is not: the next start tells. The
+// server would go on with the one that it had, and read rows by the wrong one. So it ends, as
+// InnoDB's does, before its own log of DDL says that the statement is done or undone. A database
+// that takes no more writes is met before anything is written, and only refuses.
+template <typename Write>
+Error write_durably(const shale_db *db, Write write) {
+  if (Error error = consume_error(shale_sync(db))) return error;
+  shale_error *error = write();
+  const bool is_unknown = error != nullptr && shale_error_kind_of(error) == SHALE_POISONED;
+  Error failed = consume_error(error);
+  if (!is_unknown) return failed;
+  log_error("a change of the catalog could not be made durable, and nobody knows whether it is: the "
+            "server ends. See to the disk, then start it again");
+  _exit(1);
+}
+
 struct Changes {
   shale_batch *batch = nullptr;
   shale_error *error = shale_batch_new(&batch);
@@ -76,7 +92,9 @@ struct Changes {
     for (char kind : {'A', 'H', 'S'}) erase(tree, number_key(kind, table_id));
   }
   Error write(const shale_db *db, bool sync = true) {
-    return consume_error(error != nullptr ? error : shale_write(db, batch, sync));
+    if (error != nullptr) return consume_error(error);
+    if (!sync) return consume_error(shale_write(db, batch, false));
+    return write_durably(db, [&] { return shale_write(db, batch, true); });
   }
 };
 
@@ -168,8 +186,10 @@ Error Catalog::read(const std::string &path, TableDef *def) const {
 }
 
 Error Catalog::put(const std::string &key, const std::string &value, bool sync) {
-  return consume_error(
-      shale_put(tree_.get(), key.data(), key.size(), value.data(), value.size(), sync));
+  const auto write = [&] {
+    return shale_put(tree_.get(), key.data(), key.size(), value.data(), value.size(), sync);
+  };
+  return sync ? write_durably(db_, write) : consume_error(write());
 }
 
 Error Catalog::write(const std::string &path, const TableDef &def) {

@@ -52,7 +52,9 @@ int ha_shale::info(uint what) {
   if ((what & HA_STATUS_VARIABLE) != 0) {
     if (int error = info_of_size(what)) return error;
   }
-  bool changed = shown_.statistics_version != shared_->statistics_version();
+  // Partitions share what the optimizer looks at: the server asks the largest one for it.
+  bool changed = table->part_info == nullptr &&
+                 shown_.statistics_version != shared_->statistics_version();
   if ((what & HA_STATUS_CONST) != 0 || changed) fill_rows_per_key();
   if ((what & HA_STATUS_CONST) != 0) {
     stats.max_data_file_length = stats.max_index_file_length = ULONGLONG_MAX;

@@ -93,7 +93,17 @@ int ha_shale::show_duplicate(size_t place) {
 int ha_shale::end_copy() {
   const bool by_row = load_.in_parts == Load::Parts::kOfCopy;
   load_.in_parts = Load::Parts::kNone;
-  if (!load_.copy) return by_row ? prove_copy() : 0;
+  if (!load_.copy && !by_row) return 0;
+  int error = by_row ? note(trx()->commit_copy()) : finish_copy();
+  if (error == 0) error = prove_copy();
+  if (error == 0) error = note(shared_->keep_number());
+  // Who has begun meanwhile does not see it, or but the parts that were committed by then.
+  SharedTable::note_new_trees(shared_->path);
+  shared_->trees_epoch = SharedTable::tree_epoch();
+  return error;
+}
+
+int ha_shale::finish_copy() {
   int error = 0;
   for (size_t place = 0; error == 0 && place < load_.copy->trees.size(); place++) {
     error = note(load_.copy->trees[place].finish(ha_thd(), nullptr));
@@ -102,10 +112,6 @@ int ha_shale::end_copy() {
     }
   }
   load_.copy.reset();
-  if (error == 0) error = prove_copy();
-  if (error == 0) error = note(shared_->keep_number());
-  SharedTable::note_new_trees(shared_->path);
-  shared_->trees_epoch = SharedTable::tree_epoch();
   return error;
 }
 

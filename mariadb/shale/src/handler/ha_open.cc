@@ -163,6 +163,12 @@ int ha_shale::open_indexes() {
     }
     add(number, tree);
   }
+  // Values are found by their place: by another definition they would be other columns'.
+  if (!RowCodec::fits(table, indexes_[0].codec.get(), def)) {
+    return failed(HA_ERR_TABLE_DEF_CHANGED,
+                  "the catalog has other columns for " + shared_->path + " than its .frm file: "
+                  "restore the .frm file that was there when the table was last changed");
+  }
   shared_->learn_key_words(table, numbers);
   rows_ = std::make_unique<RowCodec>(table, indexes_[0].codec.get(), shared_->def);
   return 0;

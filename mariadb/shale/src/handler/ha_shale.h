@@ -496,6 +496,7 @@ class ha_shale final : public handler {
   int end_words();
   void begin_copy(bool ignore);
   int end_copy();
+  int finish_copy();
   int prove_copy();
   int load_row(const uchar *row, const RowKeys &keys);
   int show_duplicate(size_t place);

@@ -20,6 +20,8 @@
 #include <mutex>
 #include <thread>
 
+#include <unistd.h>
+
 // Of the server, in none of its headers: a folder in the data folder that is no schema.
 void ignore_db_dirs_append(const char *folder);
 
@@ -106,6 +108,20 @@ Error open_database(Engine *engine) {
   return error;
 }
 
+bool is_there(const std::string &folder) {
+  MY_STAT found;
+  return my_stat(folder.c_str(), &found, MYF(0)) != nullptr;
+}
+
+// Without SHALE the server would recover from its binary log and its log of DDL what it can, and
+// forget the rest: transactions that it has acknowledged stay undecided for good then.
+[[noreturn]] void end_the_start() {
+  log_error("the server does not start without its tables, which its binary log and its log of DDL "
+            "may still have something to say of. Mend the reason above, or give up what these say "
+            "and start with --shale=OFF");
+  _exit(1);
+}
+
 }  // namespace
 
 bool open_engine(handlerton *hton) {
@@ -113,9 +129,11 @@ bool open_engine(handlerton *hton) {
   Started *engine = started.get();
   set_engine(std::move(started));
   ignore_db_dirs_append(kFolder);
+  const bool was_there = is_there(engine->folder);
   if (Error error = open_database(engine)) {
     log_error("the database in " + engine->folder + " was not opened: " + error.text());
     close_engine();
+    if (!mysqld_server_started && was_there) end_the_start();
     return false;
   }
   engine->syncer.start();

@@ -140,6 +140,12 @@ Error Trx::commit_part(bool loads) {
   return loads ? load_.commit(txn) : consume_error(shale_txn_commit(txn, false));
 }
 
+Error Trx::commit_copy() {
+  if (Error error = commit_part(false)) return error;
+  if (Error error = keep_numbers()) return error;
+  return consume_error(shale_sync(engine().db));
+}
+
 Error Trx::see(const SharedTable &table) {
   // Each statement sees what is committed when it begins, and the table does not change meanwhile.
   if (read_committed_) return 0;

@@ -147,6 +147,9 @@ class Trx {
   // What was written so far is committed, though the statement goes on. `loads`: into a table that
   // others see.
   Error commit_part(bool loads);
+  // A copy of a table, committed in parts, is whole: it stays so whatever happens to the machine,
+  // since the server goes on as if it were.
+  Error commit_copy();
   // Before a plain read of a table: 0, or an error if the snapshot is older than its trees.
   Error see(const SharedTable &table);
 

@@ -12,27 +12,33 @@ use crate::write::throttle::{self, Pressure, Verdict};
 impl Core {
     /// Works out a tree's debt after its tables have changed.
     pub fn note_debt(&self, tree: &TreeCore) {
-        let shape = tree.state.load().version.shape();
         let settings = self.pick_settings(tree);
-        let debt = score::debt(&shape, &settings);
-        let (soft, hard) = score::debt_limits(&shape, &settings);
-        let merge_needs = room::of_largest(&shape, &settings);
-        let debt = TreeDebt {
-            level0_tables: debt.level0_tables,
-            level0_bytes: debt.level0_bytes,
-            flushed_bytes: tree.levels.lock().flush_bytes,
-            bytes: debt.bytes,
-            soft,
-            hard,
-            merge_needs,
-        };
-        let mut state = self.sched.lock();
-        // A tree is dropped before it is forgotten, which takes this lock: what is put in after
-        // that nobody would take out, and writers would be slowed by it until the next open.
-        if tree.is_dropped() {
-            state.debts.remove(&tree.id);
-        } else {
-            state.debts.insert(tree.id, debt);
+        loop {
+            let version = tree.state.load().version.clone();
+            let shape = version.shape();
+            let debt = score::debt(&shape, &settings);
+            let (soft, hard) = score::debt_limits(&shape, &settings);
+            let debt = TreeDebt {
+                level0_tables: debt.level0_tables,
+                level0_bytes: debt.level0_bytes,
+                flushed_bytes: tree.levels.lock().flush_bytes,
+                bytes: debt.bytes,
+                soft,
+                hard,
+                merge_needs: room::of_largest(&shape, &settings),
+            };
+            let mut state = self.sched.lock();
+            // A tree is dropped before it is forgotten, which takes this lock: what is put in after
+            // that nobody would take out, and writers would be slowed by it until the next open.
+            if tree.is_dropped() {
+                state.debts.remove(&tree.id);
+                return;
+            }
+            // Who changed the tables meanwhile may have noted it already.
+            if Arc::ptr_eq(&version, &tree.state.load().version) {
+                state.debts.insert(tree.id, debt);
+                return;
+            }
         }
     }
 
