@@ -24,6 +24,7 @@ import pymysql
 import semantics_calls  # noqa: F401 (they add their cases)
 import semantics_cases
 import semantics_gaps  # noqa: F401
+import semantics_indexes  # noqa: F401
 import semantics_locks  # noqa: F401
 import semantics_more  # noqa: F401
 import semantics_races

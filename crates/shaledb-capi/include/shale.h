@@ -842,18 +842,6 @@ SHALE_MUST_USE shale_error *shale_txn_release(shale_txn *txn, size_t savepoint);
 // there fails. Locks are kept.
 SHALE_MUST_USE shale_error *shale_txn_forget(shale_txn *txn, const shale_tree *tree);
 
-// A scan of what shale_txn_get finds without a lock, own writes of before the scan included. It
-// may be used beside other calls, and after the transaction's end.
-SHALE_MUST_USE
-shale_error *shale_txn_scan(shale_txn *txn,
-                            const shale_tree *tree,
-                            const void *lower,
-                            size_t lower_len,
-                            const void *upper,
-                            size_t upper_len,
-                            bool fill_cache,
-                            shale_scan **scan);
-
 // Bounds what the writes from now on may take of memory, 512 MiB at most; what is beyond goes to
 // files. Without this: a sixteenth of the database's memory_bytes, 64 MiB at most.
 SHALE_MUST_USE shale_error *shale_txn_set_memory(shale_txn *txn, uint64_t memory_bytes);
@@ -928,6 +916,31 @@ shale_error *shale_txn_unlock(shale_txn *txn,
                               const void *key,
                               size_t key_len,
                               bool *unlocked);
+
+// A scan of what shale_txn_get finds without a lock, own writes of before the scan included. It
+// may be used beside other calls, and after the transaction's end.
+SHALE_MUST_USE
+shale_error *shale_txn_scan(shale_txn *txn,
+                            const shale_tree *tree,
+                            const void *lower,
+                            size_t lower_len,
+                            const void *upper,
+                            size_t upper_len,
+                            bool fill_cache,
+                            shale_scan **scan);
+
+// A scan of what is committed by now, own writes of before the scan included: for reads that
+// look for rows which they then lock. It locks nothing, and takes no snapshot for later reads. It
+// may be used beside other calls, and after the transaction's end.
+SHALE_MUST_USE
+shale_error *shale_txn_scan_newest(shale_txn *txn,
+                                   const shale_tree *tree,
+                                   const void *lower,
+                                   size_t lower_len,
+                                   const void *upper,
+                                   size_t upper_len,
+                                   bool fill_cache,
+                                   shale_scan **scan);
 
 // A scan that shows the newest rows and locks them, shared or exclusive. It begins before the
 // first row, or after the last, as its first step says.

@@ -55,6 +55,7 @@ pub mod build;
 pub mod changes;
 
 pub mod txn;
+pub mod txn_scan;
 
 pub mod locking;
 

@@ -8,7 +8,6 @@ use crate::guard::{
     store_if_wanted, take, value_bytes,
 };
 use crate::quiet::{free, quiet};
-use crate::scan::{range, shale_scan};
 use crate::tree::shale_tree;
 use shaledb::{Concurrency, Isolation, LockMode, OnConflict, TransactionOptions};
 use std::ffi::{c_int, c_void};
@@ -369,32 +368,6 @@ pub unsafe extern "C" fn shale_txn_forget(
         // SAFETY: live handles.
         let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
         Ok(txn.txn.forget(&tree.tree)?)
-    })
-}
-
-/// A scan of what shale_txn_get finds without a lock, own writes of before the scan included. It
-/// may be used beside other calls, and after the transaction's end.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_txn_scan(
-    txn: *mut shale_txn,
-    tree: *const shale_tree,
-    lower: *const c_void,
-    lower_len: usize,
-    upper: *const c_void,
-    upper_len: usize,
-    fill_cache: bool,
-    scan: *mut *mut shale_scan,
-) -> *mut shale_error {
-    guard(|| {
-        can_store(scan, "scan")?;
-        // SAFETY: bytes with their lengths.
-        let options = unsafe { range((lower, lower_len), (upper, upper_len), fill_cache) }?;
-        // SAFETY: live handles.
-        let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
-        let begun = txn.txn.scan(&tree.tree, options)?;
-        // SAFETY: a place for a pointer.
-        unsafe { give(scan, "scan", shale_scan(begun)) }
     })
 }
 

@@ -525,6 +525,17 @@ static void transactions(shale_db *db, shale_tree *a) {
   OK(shale_scan_move(scan, SHALE_NEXT, NULL, 0));
   CHECK(at(scan, "t2"));
   shale_scan_free(scan);
+  // What is committed since is found, and changes nothing of what plain reads see.
+  OK(shale_put(a, "t9", 2, "9", 1, false));
+  OK(shale_txn_scan_newest(one, a, "t2", 2, "u", 1, true, &scan));
+  OK(shale_scan_move(scan, SHALE_FIRST, NULL, 0));
+  CHECK(at(scan, "t2"));
+  OK(shale_scan_move(scan, SHALE_NEXT, NULL, 0));
+  CHECK(at(scan, "t9"));
+  shale_scan_free(scan);
+  OK(shale_txn_get(one, a, SHALE_LOCK_NONE, "t9", 2, &value));
+  CHECK(value == NULL);
+  OK(shale_delete(a, "t9", 2, NULL, 0, false));
   FAILS(SHALE_INVALID_ARGUMENT,
         shale_locking_scan_new(one, a, SHALE_LOCK_NONE, NULL, 0, NULL, 0, &locking));
   OK(shale_locking_scan_new(one, a, SHALE_LOCK_EXCLUSIVE, "x", 1, NULL, 0, &locking));

@@ -243,16 +243,16 @@ fn took(rows: &[Result], engine: &str, setting: &str) -> Option<Took> {
         let is = |row: &&Result| row.engine == engine && row.setting == setting && row.step == name;
         rows.iter().find(is)
     };
-    let (load, settle, get) = (step("load")?, step("settle")?, step("get")?);
-    let both = [load, settle];
+    let (load, idle, get) = (step("load")?, step("wait_idle")?, step("get")?);
+    let both = [load, idle];
     let of_close = |of: &dyn Fn(&shaledb_lab::run::row::Opened) -> f64| -> f64 {
         both.iter().filter_map(|row| row.close.as_ref()).map(of).sum()
     };
     let cpu = |row: &&Result| row.cpu.us_per_op * row.ops as f64 / 1e6;
-    let size = settle.extra.get("closed_size_bytes").copied();
+    let size = idle.extra.get("closed_size_bytes").copied();
     Some(Took {
         rows: load.ops as f64,
-        size_bytes: size.unwrap_or(settle.size_bytes as f64),
+        size_bytes: size.unwrap_or(idle.size_bytes as f64),
         load_cpu_seconds: both.iter().map(cpu).sum::<f64>() + of_close(&|close| close.cpu_seconds),
         written_bytes: both.iter().map(|row| row.io.written_bytes as f64).sum::<f64>()
             + of_close(&|close| close.written_bytes as f64),
@@ -298,9 +298,9 @@ fn of_engine(
 pub(super) fn words(engines: &Engines) -> Vec<String> {
     let mut words = vec![
         "Of each engine: samples of three sizes were loaded by commits of 1,000 rows, as a key and \
-         a value, and settled; cache and memtables were as much smaller as the samples. What they \
-         took is carried on to the whole. Written are all bytes to the device, logs included. \
-         docs/peers.md says how each engine is set up."
+         a value, until nothing was left to merge or write; cache and memtables were as much \
+         smaller as the samples. What they took is carried on to the whole. Written are all bytes \
+         to the device, logs included. docs/peers.md says how each engine is set up."
             .to_owned(),
     ];
     if !engines.is_to_scale {

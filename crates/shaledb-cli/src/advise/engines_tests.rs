@@ -31,9 +31,9 @@ fn result(engine: &str, setting: &str, step: &str, ops: u64) -> Result {
 
 /// Three steps whose size is 1000 bytes and 50 for each row.
 fn steps(engine: &str, setting: &str, rows: u64) -> Vec<Result> {
-    let mut settle = result(engine, setting, "settle", 1);
-    settle.extra.insert("closed_size_bytes".to_owned(), 1000.0 + 50.0 * rows as f64);
-    vec![result(engine, setting, "load", rows), settle, result(engine, setting, "get", 500)]
+    let mut idle = result(engine, setting, "wait_idle", 1);
+    idle.extra.insert("closed_size_bytes".to_owned(), 1000.0 + 50.0 * rows as f64);
+    vec![result(engine, setting, "load", rows), idle, result(engine, setting, "get", 500)]
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn all_that_an_engine_took_counts() {
     let rows = steps("rocksdb", "4", 1000);
     let took = took(&rows, "rocksdb", "4").unwrap();
     assert_eq!((took.rows, took.size_bytes, took.get_us), (1000.0, 51_000.0, 3.0));
-    // Load, settle, and both closes.
+    // Load, wait_idle, and both closes.
     assert!((took.load_cpu_seconds - 1.003_003).abs() < 1e-9, "{}", took.load_cpu_seconds);
     assert_eq!(took.written_bytes, 200.0 * 1001.0 + 14.0);
     assert!(super::took(&rows, "rocksdb", "2").is_none());

@@ -7,6 +7,8 @@
 #include "engine/errors.h"
 #include "engine/table_files.h"
 
+#include <unistd.h>
+
 namespace shale_sql {
 
 namespace {
@@ -53,19 +55,28 @@ std::string tree_name(uint64_t table_id, uint32_t index_id) {
 
 namespace {
 
+// Whether the database takes writes.
+Error is_writable(const shale_db *db) {
+  shale_batch *nothing = nullptr;
+  Error error = consume_error(shale_batch_new(&nothing));
+  if (!error) error = consume_error(shale_write(db, nothing, false));
+  shale_batch_free(nothing);
+  return error;
+}
+
 // A definition that was written and not synced is there, or is not: the next start tells. The
 // server would go on with the one that it had, and read rows by the wrong one. So it ends, as
 // InnoDB's does, before its own log of DDL says that the statement is done or undone. A database
-// that takes no more writes is met before anything is written, and only refuses.
+// that takes no writes any more is met before anything is written, and only refuses.
 template <typename Write>
 Error write_durably(const shale_db *db, Write write) {
-  if (Error error = consume_error(shale_sync(db))) return error;
+  if (Error error = is_writable(db)) return error;
   shale_error *error = write();
   const bool is_unknown = error != nullptr && shale_error_kind_of(error) == SHALE_POISONED;
   Error failed = consume_error(error);
   if (!is_unknown) return failed;
-  log_error("a change of the catalog could not be made durable, and nobody knows whether it is: the "
-            "server ends. See to the disk, then start it again");
+  log_error("a change of the catalog could not be made durable, and nobody knows whether it is: "
+            "the server ends. See to the disk, then start it again");
   _exit(1);
 }
 

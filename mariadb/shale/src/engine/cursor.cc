@@ -41,10 +41,23 @@ Error Cursor::begin(shale_txn *txn, const shale_tree *tree, int lock, std::strin
   return error;
 }
 
+Error Cursor::begin_newest(shale_txn *txn, const shale_tree *tree, std::string_view lower,
+                           bool has_upper, std::string_view upper) {
+  end();
+  const char *no_bound = nullptr;
+  shale_scan *begun = nullptr;
+  Error error = consume_error(shale_txn_scan_newest(
+      txn, tree, lower.empty() ? no_bound : lower.data(), lower.size(),
+      has_upper ? upper.data() : no_bound, has_upper ? upper.size() : 0, true, &begun));
+  scan_.reset(begun);
+  return error;
+}
+
 Error Cursor::step(shale_txn *txn, bool backward, bool *found) {
   *found = false;
   key_ = {};
   if (locking_) {
+    placed_ = true;
     shale_error *error = shale_locking_scan_step(locking_.get(), txn, backward, found);
     if (error != nullptr) return consume_error(error);
     return *found ? take_row() : Error();

@@ -14,6 +14,10 @@ class Cursor {
   // Over [lower, upper) of a tree; no upper bound without `has_upper`.
   Error begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_view lower,
               bool has_upper, std::string_view upper, bool fill_cache, bool skip_locked);
+  // The same, of what is committed by now and of the transaction's own writes: for rows that are
+  // locked afterwards. No lock is taken, and no snapshot for later reads.
+  Error begin_newest(shale_txn *txn, const shale_tree *tree, std::string_view lower, bool has_upper,
+                     std::string_view upper);
   // To the next row, or to the one before; at first to the first or the last. `found` becomes false
   // at the end.
   Error step(shale_txn *txn, bool backward, bool *found);
@@ -34,6 +38,8 @@ class Cursor {
   }
   void end();
   bool begun() const { return scan_ != nullptr || locking_ != nullptr; }
+  // Whether it has not made a step yet.
+  bool is_fresh() const { return begun() && !placed_; }
 
   // The row it is at, until the next step.
   std::string_view key() const { return key_; }

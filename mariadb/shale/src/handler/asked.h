@@ -3,7 +3,12 @@
 
 #include <string>
 
+class THD;
+
 namespace shale_sql {
+
+// Whether the statement changes a table's definition, which may copy it.
+bool alters_table(THD *thd);
 
 // How rows are locked: each is a shale_lock.
 struct Locking {

@@ -39,6 +39,7 @@ void ha_shale::begin_copy(bool ignore) {
   if (ignore || table->s->long_unique_table || table->s->period.unique_keys != 0 ||
       (alters && (thd->lex->alter_info.partition_flags & kRowByRow) != 0)) {
     load_.in_parts = alters ? Load::Parts::kOfCopy : Load::Parts::kNone;
+    if (alters) trx()->note_copy(shared_);
     return;
   }
   load_.copy = std::make_unique<TableLoader>();
@@ -93,17 +94,7 @@ int ha_shale::show_duplicate(size_t place) {
 int ha_shale::end_copy() {
   const bool by_row = load_.in_parts == Load::Parts::kOfCopy;
   load_.in_parts = Load::Parts::kNone;
-  if (!load_.copy && !by_row) return 0;
-  int error = by_row ? note(trx()->commit_copy()) : finish_copy();
-  if (error == 0) error = prove_copy();
-  if (error == 0) error = note(shared_->keep_number());
-  // Who has begun meanwhile does not see it, or but the parts that were committed by then.
-  SharedTable::note_new_trees(shared_->path);
-  shared_->trees_epoch = SharedTable::tree_epoch();
-  return error;
-}
-
-int ha_shale::finish_copy() {
+  if (!load_.copy) return by_row ? prove_copy() : 0;
   int error = 0;
   for (size_t place = 0; error == 0 && place < load_.copy->trees.size(); place++) {
     error = note(load_.copy->trees[place].finish(ha_thd(), nullptr));
@@ -112,6 +103,10 @@ int ha_shale::finish_copy() {
     }
   }
   load_.copy.reset();
+  if (error == 0) error = prove_copy();
+  if (error == 0) error = note(shared_->keep_number());
+  SharedTable::note_new_trees(shared_->path);
+  shared_->trees_epoch = SharedTable::tree_epoch();
   return error;
 }
 
@@ -204,7 +199,7 @@ int ha_shale::end_bulk_insert() {
   parents_ahead_.begin(0);
   const int error = end_words();
   // A copy goes on until its own end; the last part is committed as a statement is.
-  if (thd_sql_command(ha_thd()) != SQLCOM_ALTER_TABLE) load_.in_parts = Load::Parts::kNone;
+  if (!alters_table(ha_thd())) load_.in_parts = Load::Parts::kNone;
   return error;
 }
 

@@ -15,12 +15,6 @@ using namespace shale_sql;
 
 namespace {
 
-bool alters_table(THD *thd) {
-  int command = thd_sql_command(thd);
-  return command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX ||
-         command == SQLCOM_DROP_INDEX;
-}
-
 bool works_without_rows(THD *thd) {
   return thd_tablespace_op(thd) || thd_sql_command(thd) == SQLCOM_TRUNCATE;
 }
@@ -46,6 +40,12 @@ bool has_computed(const TABLE *table, uint number) {
 }
 
 }  // namespace
+
+bool shale_sql::alters_table(THD *thd) {
+  int command = thd_sql_command(thd);
+  return command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX ||
+         command == SQLCOM_DROP_INDEX;
+}
 
 ha_shale::ha_shale(handlerton *hton, TABLE_SHARE *share) : handler(hton, share) {
   ref_length = 8;
@@ -265,10 +265,13 @@ int ha_shale::external_lock(THD *thd, int type) {
       if (locked) locking_.mode = locking_.of_table = SHALE_LOCK_SHARED;
     }
   }
-  if (locking_.mode == SHALE_LOCK_NONE && in_transaction(thd) &&
+  // What is copied nobody writes.
+  if (locking_.mode == SHALE_LOCK_NONE && in_transaction(thd) && !alters_table(thd) &&
       thd_tx_isolation(thd) == ISO_SERIALIZABLE) {
     locking_.mode = locking_.of_table = SHALE_LOCK_SHARED;
   }
+  // Partitions are told of it by nobody else.
+  if (thd_sql_command(thd) == SQLCOM_HA_READ) init_table_handle_for_HANDLER();
   if (locking_.mode != SHALE_LOCK_NONE) trx->note_locks();
   trx->use_table();
   locking_.by_server = true;

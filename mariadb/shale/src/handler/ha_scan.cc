@@ -301,15 +301,18 @@ int ha_shale::row_is_missing(const Index &index, bool *skip) {
 int ha_shale::resume_scan(shale_txn *txn, bool backward, bool *found) {
   std::string at(scan_.cursor.key());
   *found = false;
-  if (at.empty()) return 0;
+  // The server begins the scans of all partitions, and comes to the next one in a later statement.
+  const bool is_fresh = scan_.cursor.is_fresh();
+  if (at.empty() && !is_fresh) return 0;
   bool locks = lock_mode() != SHALE_LOCK_NONE;
   const bool bound = scan_.is_of_prefix, ends = scan_.ends_in_range;
-  std::string lower = locks && !backward ? at : scan_.lower;
-  std::string upper = locks && backward ? at : scan_.upper;
+  std::string lower = locks && !backward && !is_fresh ? at : scan_.lower;
+  std::string upper = locks && backward && !is_fresh ? at : scan_.upper;
   if (int error = begin_scan(*scan_.index, std::move(lower), std::move(upper))) return error;
   scan_.is_of_prefix = bound;
   scan_.ends_in_range = ends;
-  return note(scan_.cursor.step_from(txn, at, backward, found));
+  return note(is_fresh ? scan_.cursor.step(txn, backward, found)
+                       : scan_.cursor.step_from(txn, at, backward, found));
 }
 
 // A scan shows what was there when it began. It begins anew after its transaction has ended, in

@@ -280,6 +280,7 @@ class ha_shale final : public handler {
   int text_of_row(const shale_sql::WordCodec &codec, std::string_view primary_key,
                   std::string *text, std::vector<size_t> *begins, bool *found);
   FT_INFO *search_to_read() const;
+  int still_matches(const shale_sql::FoundWords &found, std::string_view value, bool *matches);
   int search_words(uint flags, const Index &index, std::string_view text,
                    shale_sql::FoundWords *found);
 
@@ -496,8 +497,8 @@ class ha_shale final : public handler {
   int end_words();
   void begin_copy(bool ignore);
   int end_copy();
-  int finish_copy();
   int prove_copy();
+  int prove_again(const std::string &from, const std::string &to);
   int load_row(const uchar *row, const RowKeys &keys);
   int show_duplicate(size_t place);
   int end_part(size_t bytes);

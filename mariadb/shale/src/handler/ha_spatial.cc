@@ -228,6 +228,8 @@ int ha_shale::lock_cells(shale_txn *txn, bool *found) {
     if (*found) {
       if (!has_mbr(scan_.cursor.value())) return damaged_entry(*scan_.index);
       if (cells.search.matches(mbr_at(bytes_of(scan_.cursor.value())))) return 0;
+      // The row that was shown last keeps its lock.
+      forget_locked();
       note_locked(*scan_.index, scan_.cursor.key());
       unlock_row();
       continue;

@@ -36,9 +36,21 @@ _ft_vft calls = {nullptr, find_relevance, close_search, get_relevance, reinit_se
 int ha_shale::text_of_row(const WordCodec &codec, std::string_view primary_key, std::string *text,
                           std::vector<size_t> *begins, bool *found) {
   std::string_view bytes;
-  const int error = get_value(primary(), primary_key, HA_ERR_KEY_NOT_FOUND, &bytes);
-  *found = error == 0;
-  if (!*found) return error == HA_ERR_KEY_NOT_FOUND ? 0 : error;
+  Cursor newest;
+  int error = 0;
+  if (lock_mode() == SHALE_LOCK_NONE) {
+    error = get_value(primary(), primary_key, HA_ERR_KEY_NOT_FOUND, &bytes);
+    *found = error == 0;
+  } else {
+    // It is locked if it turns out to match, when it is read.
+    shale_txn *txn = nullptr;
+    const std::string end = std::string(primary_key) + '\0';
+    if ((error = note(trx()->get(&txn)))) return error;
+    error = note(newest.begin_newest(txn, primary().tree, primary_key, true, end));
+    if (error == 0) error = note(newest.step(txn, false, found));
+    bytes = newest.value();
+  }
+  if (error != 0 || !*found) return error == HA_ERR_KEY_NOT_FOUND ? 0 : error;
   std::vector<uchar> record(table->s->reclength);
   const std::string value(bytes), key(primary_key);
   if (!rows_->unpack(key, value, nullptr, record.data())) {
@@ -46,6 +58,28 @@ int ha_shale::text_of_row(const WordCodec &codec, std::string_view primary_key, 
   }
   codec.text_of(record.data(), text, begins);
   return 0;
+}
+
+// The row that was read last, and is locked now, may have got other words since the search.
+int ha_shale::still_matches(const FoundWords &found, std::string_view value, bool *matches) {
+  const Index &index = of_number(found.index);
+  const auto &codec = static_cast<const WordCodec &>(*index.many);
+  std::vector<uchar> record(table->s->reclength);
+  if (!rows_->unpack(last_.primary, value, nullptr, record.data())) return damaged_row();
+  ManyEntries entries;
+  codec.pack(record.data(), last_.primary, &entries);
+  WordReader reader;
+  reader.forms = &codec.forms();
+  reader.of_row = &entries;
+  reader.row = last_.primary;
+  reader.is_killed = [] { return false; };
+  reader.text_of = [&](std::string_view, std::string *text, std::vector<size_t> *begins,
+                       bool *is_there) -> Error {
+    *is_there = true;
+    codec.text_of(record.data(), text, begins);
+    return 0;
+  };
+  return note(WordSearch(reader, 1).matches(found.query, matches));
 }
 
 int ha_shale::search_words(uint flags, const Index &index, std::string_view text,
@@ -58,8 +92,8 @@ int ha_shale::search_words(uint flags, const Index &index, std::string_view text
   if (int error = begin_plain_read(trx)) return error;
   reader.forms = &codec.forms();
   reader.tree = index.tree;
-  reader.lock = lock_mode();
-  reader.skips_locked = asked_.skips_locked;
+  // As InnoDB: nothing is locked by a search, but rows as they are read.
+  reader.newest = lock_mode() != SHALE_LOCK_NONE;
   reader.is_killed = [thd] { return thd_killed(thd) != 0; };
   reader.text_of = [&](std::string_view primary_key, std::string *of_row,
                        std::vector<size_t> *begins, bool *is_there) -> Error {
@@ -71,7 +105,9 @@ int ha_shale::search_words(uint flags, const Index &index, std::string_view text
       return is_outdated(index, key, primary_key, outdated);
     };
   }
-  WordQuery query;
+  WordQuery &query = found->query;
+  // What an expansion adds has other words than the query.
+  found->proves = reader.newest && (flags & FT_EXPAND) == 0;
   switch (parse_words(codec.forms(), text, (flags & FT_BOOL) != 0, &query)) {
     case WordSyntax::kBad:
       my_printf_error(ER_PARSE_ERROR,
@@ -102,6 +138,7 @@ FT_INFO *ha_shale::ft_init_ext(uint flags, uint number, String *text) {
   auto found = std::make_unique<FoundWords>();
   found->please = &calls;
   found->last = &last_.primary;
+  found->index = number;
   const int error = search_words(flags, index, {text->ptr(), text->length()}, found.get());
   if (error != 0) {
     if (error != kTold) print_error(tell_server(ha_thd(), error), MYF(0));
@@ -138,9 +175,17 @@ int ha_shale::ft_read(uchar *buf) {
     last_.primary.assign(match.primary);
     found->rank = match.rank;
     forget_locked();
-    const int error = read_by_primary(last_.primary, buf, HA_ERR_KEY_NOT_FOUND);
+    std::string_view value;
+    int error = get_value(primary(), last_.primary, HA_ERR_KEY_NOT_FOUND, &value);
     // It is gone since the search, or locked by others.
     if (error == HA_ERR_KEY_NOT_FOUND) continue;
+    bool matches = true;
+    if (error == 0 && found->proves) error = still_matches(*found, value, &matches);
+    if (error == 0 && !matches) {
+      unlock_row();
+      continue;
+    }
+    if (error == 0) error = fill_from_primary(buf, last_.primary, value);
     return finish_read(error, buf);
   }
   return finish_read(HA_ERR_END_OF_FILE, buf);

@@ -132,7 +132,8 @@ void ha_shale::change_entries(size_t place, const ManyEntries &was, const ManyEn
       was, is,
       [&](const std::string &key) { row_write_.add(place, tree, SHALE_ACTION_DELETE, key); },
       [&](const ManyEntry &entry) {
-        row_write_.add(place, tree, SHALE_ACTION_PUT, entry.key, entry.value);
+        // As of a row that is inserted.
+        row_write_.add(place, tree, SHALE_ACTION_PUT_UNLOCKED, entry.key, entry.value);
       },
       [](const ManyEntry &) {});
 }

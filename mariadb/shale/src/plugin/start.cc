@@ -19,7 +19,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
-
 #include <unistd.h>
 
 // Of the server, in none of its headers: a folder in the data folder that is no schema.

@@ -137,13 +137,10 @@ Error Trx::commit_part(bool loads) {
   has_statement_savepoint_ = false;
   has_snapshot_ = false;
   if (txn == nullptr) return 0;
-  return loads ? load_.commit(txn) : consume_error(shale_txn_commit(txn, false));
-}
-
-Error Trx::commit_copy() {
-  if (Error error = commit_part(false)) return error;
-  if (Error error = keep_numbers()) return error;
-  return consume_error(shale_sync(engine().db));
+  if (loads) return load_.commit(txn);
+  // Scans that lock are of one transaction: they go on in the next one.
+  ended_++;
+  return consume_error(shale_txn_commit(txn, false));
 }
 
 Error Trx::see(const SharedTable &table) {
@@ -197,11 +194,13 @@ Error Trx::keep_numbers() {
 // Whether the commit of the engine's transaction waits until the log is synced. Without writes of
 // its own there is something to wait for if it has values of a sequence.
 bool Trx::must_sync() const {
-  return (wrote_ || (asked_sequence_ && engine().unsynced.any())) && settings::sync_at_commit();
+  return !copies_.empty() ||
+         ((wrote_ || (asked_sequence_ && engine().unsynced.any())) && settings::sync_at_commit());
 }
 
 // As a commit, where there is nothing to commit.
 Error Trx::make_durable() {
+  if (!copies_.empty()) return consume_error(shale_sync(engine().db));
   if (Error error = load_.make_durable()) return error;
   return sync_sequences();
 }
@@ -217,7 +216,7 @@ Error Trx::prepare(const std::string &xid) {
   shale_txn *txn = txn_;
   txn_ = nullptr;
   has_statement_savepoint_ = false;
-  bool sync = settings::sync_at_commit();
+  bool sync = settings::sync_at_commit() || !copies_.empty();
   return consume_error(shale_txn_prepare(txn, xid.data(), xid.size(), sync, &prepared_));
 }
 
@@ -241,7 +240,7 @@ Error Trx::commit() {
   if (committed_) {
     error = std::move(commit_error_);
   } else if (prepared_ != nullptr) {
-    error = decide_prepared(settings::sync_at_commit());
+    error = decide_prepared(settings::sync_at_commit() || !copies_.empty());
   } else if (txn_ != nullptr) {
     shale_txn *txn = txn_;
     txn_ = nullptr;
@@ -255,6 +254,7 @@ Error Trx::commit() {
     error = keep_numbers();
     if (!error) error = make_durable();
   }
+  if (!error) end_copies();
   // Who knows which rows are there?
   if (error) undid_part_ = true;
   end();
@@ -281,7 +281,15 @@ void Trx::detach() {
   prepared_ = nullptr;
 }
 
+void Trx::end_copies() {
+  for (const auto &table : copies_) {
+    SharedTable::note_new_trees(table->path);
+    table->trees_epoch = SharedTable::tree_epoch();
+  }
+}
+
 void Trx::end() {
+  copies_.clear();
   set_number(0);
   has_snapshot_ = false;
   ended_++;

@@ -147,9 +147,10 @@ class Trx {
   // What was written so far is committed, though the statement goes on. `loads`: into a table that
   // others see.
   Error commit_part(bool loads);
-  // A copy of a table, committed in parts, is whole: it stays so whatever happens to the machine,
-  // since the server goes on as if it were.
-  Error commit_copy();
+  // The transaction copies rows into a table that others do not see yet, in parts. What its commit
+  // leaves is durable, since the server goes on as if it were, and is not seen by those who began
+  // before it, who would see some of the parts.
+  void note_copy(const std::shared_ptr<SharedTable> &table) { copies_.push_back(table); }
   // Before a plain read of a table: 0, or an error if the snapshot is older than its trees.
   Error see(const SharedTable &table);
 
@@ -177,6 +178,7 @@ class Trx {
   void set_number(uint64_t number);
   void end_writes(Changes::End how);
   void end();
+  void end_copies();
 
   THD *thd_;
   shale_txn *txn_ = nullptr;
@@ -213,6 +215,7 @@ class Trx {
   // Of the tables that it has written, and how many rows it has added.
   std::map<std::shared_ptr<Changes>, int64_t> writes_;
   std::set<std::shared_ptr<const void>> held_;
+  std::vector<std::shared_ptr<SharedTable>> copies_;
   LoadInParts load_;
 };
 

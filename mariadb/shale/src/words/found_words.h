@@ -17,6 +17,10 @@ struct FoundWords : st_ft_info {
   std::vector<uint32_t> by_rank;   // the highest first; of equal ranks by primary key
   size_t next = 0;                 // of by_rank, to be read
   float rank = 0;                  // of the row last read
+  // What was searched for, of rows that are locked when they are read: they may have changed since.
+  WordQuery query;
+  unsigned index = 0;
+  bool proves = false;
   const std::string *last = nullptr;  // primary key of the row that the handler has last read
 
   void sort();

@@ -26,6 +26,31 @@ std::string end_of(std::string form) {
   return form;
 }
 
+Error begin_list(const WordReader &reader, Cursor *cursor, const std::string &from) {
+  const std::string to = end_of(from);
+  if (reader.newest) return cursor->begin_newest(reader.txn, reader.tree, from, !to.empty(), to);
+  return cursor->begin(reader.txn, reader.tree, SHALE_LOCK_NONE, from, !to.empty(), to, true,
+                       false);
+}
+
+ManyEntries::const_iterator find_entry(const ManyEntries &entries, std::string_view key) {
+  const auto is_before = [](const ManyEntry &entry, std::string_view of) { return entry.key < of; };
+  return std::lower_bound(entries.begin(), entries.end(), key, is_before);
+}
+
+// Those of the one row whose words begin with it.
+Error find_beginning_in_row(const WordReader &reader, std::string_view from, FoundRows *found,
+                            uint64_t *entries) {
+  *entries = 0;
+  uint64_t first = 0;
+  for (auto entry = find_entry(*reader.of_row, from);
+       entry != reader.of_row->end() && entry->key.compare(0, from.size(), from) == 0; ++entry) {
+    if (++*entries == 1) first = count_places(entry->value);
+  }
+  if (*entries != 0) found->rows.push_back({std::string(reader.row), {first}, *entries});
+  return 0;
+}
+
 Error damaged() {
   return Error(kErrDamagedRow, "an entry of a FULLTEXT index is damaged; CHECK TABLE says which");
 }
@@ -39,9 +64,19 @@ OneWord::OneWord(const WordReader &reader, std::string form)
 
 Error OneWord::begin() {
   begun_ = true;
-  const std::string end = end_of(form_);
-  return cursor_.begin(reader_.txn, reader_.tree, reader_.lock, form_, !end.empty(), end, true,
-                       reader_.skips_locked);
+  return reader_.of_row != nullptr ? Error() : begin_list(reader_, &cursor_, form_);
+}
+
+Error OneWord::step(bool *found) {
+  if (reader_.of_row == nullptr) return cursor_.step(reader_.txn, false, found);
+  // There is one entry at most.
+  const std::string key = form_ + std::string(reader_.row);
+  const auto entry = find_entry(*reader_.of_row, key);
+  *found = passed_ == 0 && entry != reader_.of_row->end() && entry->key == key;
+  if (!*found) return 0;
+  primary_ = reader_.row;
+  value_ = entry->value;
+  return 0;
 }
 
 Error OneWord::pass_outdated(bool *found) {
@@ -50,7 +85,7 @@ Error OneWord::pass_outdated(bool *found) {
     const std::string_view key = cursor_.key();
     if (Error error = reader_.is_outdated(key, key.substr(form_.size()), &outdated)) return error;
     if (!outdated) break;
-    if (Error error = cursor_.step(reader_.txn, false, found)) return error;
+    if (Error error = step(found)) return error;
   }
   return 0;
 }
@@ -59,8 +94,11 @@ Error OneWord::take(bool found) {
   if (Error error = pass_outdated(&found)) return error;
   at_end_ = !found;
   if (!found) return 0;
-  primary_ = cursor_.key().substr(form_.size());
-  counts_[0] = count_places(cursor_.value());
+  if (reader_.of_row == nullptr) {
+    primary_ = cursor_.key().substr(form_.size());
+    value_ = cursor_.value();
+  }
+  counts_[0] = count_places(value_);
   if (++passed_ % kAsk == 0 && reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
   return 0;
 }
@@ -70,7 +108,7 @@ Error OneWord::next() {
     if (Error error = begin()) return error;
   }
   bool found = false;
-  if (Error error = cursor_.step(reader_.txn, false, &found)) return error;
+  if (Error error = step(&found)) return error;
   return take(found);
 }
 
@@ -86,8 +124,7 @@ Error OneWord::seek(std::string_view primary) {
     return error;
   }
   whole_ = false;
-  // One that locks passes over entries, each of which is asked for KILL.
-  while (reader_.lock != SHALE_LOCK_NONE) {
+  while (reader_.of_row != nullptr) {
     if (Error error = next()) return error;
     if (at_end_ || primary_ >= primary) return 0;
   }
@@ -98,10 +135,12 @@ Error OneWord::seek(std::string_view primary) {
 }
 
 bool OneWord::places(std::vector<uint64_t> *places) const {
-  return read_places(cursor_.value(), places);
+  return read_places(value_, places);
 }
 
 Error estimate_rows(const WordReader &reader, const std::string &form, uint64_t *rows) {
+  *rows = 1;
+  if (reader.of_row != nullptr) return 0;
   const std::string end = end_of(form);
   return consume_error(shale_tree_estimate(reader.tree, form.data(), form.size(),
                                            end.empty() ? nullptr : end.data(), end.size(), 0, rows,
@@ -111,10 +150,7 @@ Error estimate_rows(const WordReader &reader, const std::string &form, uint64_t 
 Error count_rows(const WordReader &reader, const std::string &form, uint64_t *rows) {
   if (Error error = estimate_rows(reader, form, rows)) return error;
   if (*rows > kCounted) return 0;
-  // Nothing is read by it: no lock is needed.
-  WordReader plain = reader;
-  plain.lock = SHALE_LOCK_NONE;
-  OneWord all(plain, form);
+  OneWord all(reader, form);
   do {
     if (Error error = all.next()) return error;
   } while (!all.at_end());
@@ -149,10 +185,10 @@ Error FoundRows::seek(std::string_view primary) {
 
 Error find_beginning(const WordReader &reader, const std::string &folded, FoundRows *found,
                      uint64_t *entries) {
-  const std::string from = reader.forms->prefix_of(folded), to = end_of(from);
+  const std::string from = reader.forms->prefix_of(folded);
+  if (reader.of_row != nullptr) return find_beginning_in_row(reader, from, found, entries);
   Cursor cursor;
-  Error error = cursor.begin(reader.txn, reader.tree, reader.lock, from, !to.empty(), to, true,
-                             reader.skips_locked);
+  Error error = begin_list(reader, &cursor, from);
   struct Counts {
     uint64_t first, words;
   };

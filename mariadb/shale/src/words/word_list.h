@@ -1,6 +1,7 @@
 // The rows that have a word, a beginning or a phrase, in the order of their primary keys.
 #pragma once
 
+#include "codec/many_codec.h"
 #include "engine/cursor.h"
 #include "engine/errors.h"
 #include "words/word_query.h"
@@ -21,8 +22,11 @@ struct WordReader {
   const WordForms *forms = nullptr;
   const shale_tree *tree = nullptr;
   shale_txn *txn = nullptr;
-  int lock = 0;  // a shale_lock
-  bool skips_locked = false;
+  // Rows are locked when they are read: entries are read as they are by now, without locks.
+  bool newest = false;
+  // The entries of one row, whose primary key is `row`, instead of the tree: whether it matches.
+  const ManyEntries *of_row = nullptr;
+  std::string_view row;
   // The texts of a row: all in one, and where each of its columns begins; not `found`: there is no
   // such row any more.
   std::function<Error(std::string_view primary, std::string *text, std::vector<size_t> *begins,
@@ -77,6 +81,7 @@ class OneWord : public WordList {
 
  private:
   Error begin();
+  Error step(bool *found);
   Error take(bool found);
   Error pass_outdated(bool *found);
 
@@ -84,6 +89,7 @@ class OneWord : public WordList {
   const std::string form_;
   std::string key_;
   Cursor cursor_;
+  std::string_view value_;  // of the entry that it is at
   bool begun_ = false, whole_ = true;
   uint64_t passed_ = 0;
 };

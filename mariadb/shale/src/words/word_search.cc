@@ -315,6 +315,13 @@ Error WordSearch::expand() {
   return 0;
 }
 
+Error WordSearch::matches(const WordQuery &query, bool *does) {
+  Error error = begin(query);
+  if (!error) error = find(query);
+  *does = !found_.empty();
+  return error;
+}
+
 Error WordSearch::run(const WordQuery &query, bool expands, std::vector<WordMatch> *matches) {
   matches->clear();
   Error error = begin(query);

@@ -24,6 +24,8 @@ class WordSearch {
   // The matches in the order of their primary keys. `expands`, as WITH QUERY EXPANSION: also all
   // rows that share a word with one of them.
   Error run(const WordQuery &query, bool expands, std::vector<WordMatch> *matches);
+  // Whether the one row of the reader matches.
+  Error matches(const WordQuery &query, bool *does);
 
  private:
   // A word of the query, or a beginning, which are one if their texts are: what ranks are made of.

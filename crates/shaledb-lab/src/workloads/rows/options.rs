@@ -11,13 +11,13 @@ pub enum Step {
     /// All rows are written, in the order of the file.
     Load,
     /// What the load left to be merged or written is done.
-    Settle,
+    WaitIdle,
     /// Rows are looked up by their keys.
     Get,
 }
 
 const NAMES: [(&str, Step); 3] =
-    [("load", Step::Load), ("settle", Step::Settle), ("get", Step::Get)];
+    [("load", Step::Load), ("wait_idle", Step::WaitIdle), ("get", Step::Get)];
 
 /// The rows, and what is done with them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct RowsOptions {
 }
 
 impl RowsOptions {
-    /// The steps: load, settle, get.
+    /// The steps: load, wait_idle, get.
     pub fn planned(&self) -> Vec<PlannedStep> {
         let start = |step| if step == Step::Load { Start::Fresh } else { Start::Continue };
         NAMES

@@ -80,7 +80,7 @@ fn steps_load_and_look_up_what_the_file_has() {
     let store = KvStore::<Model>::open(&dir.path().join("s"), &setup, &over_kv::TREES).unwrap();
     let planned = rows.planned();
     let names: Vec<&str> = planned.iter().map(|step| step.name.as_str()).collect();
-    assert_eq!(names, ["load", "settle", "get"]);
+    assert_eq!(names, ["load", "wait_idle", "get"]);
     for name in names {
         let step = rows.step(name).unwrap();
         let costs = client_costs(&rows, step, 1).unwrap();

@@ -31,7 +31,7 @@ pub fn work<'s, S: Pairs>(
 ) -> Result<Work<'s>> {
     let client = |client: Box<dyn Client + 's>| vec![client];
     Ok(match step {
-        Step::Settle => Work::new("wait_idle", &["wait_idle"], client(Box::new(WaitIdle(store)))),
+        Step::WaitIdle => Work::new("wait_idle", &["wait_idle"], client(Box::new(WaitIdle(store)))),
         Step::Load => {
             store.create(rows)?;
             let loader = Loader { session: store.session(rows)?, rows: rows.clone() };
@@ -53,7 +53,7 @@ pub fn work<'s, S: Pairs>(
 ///
 /// The file of rows cannot be read.
 pub fn client_costs(rows: &RowsOptions, step: Step, seed: u64) -> Result<(f64, f64)> {
-    if step == Step::Settle {
+    if step == Step::WaitIdle {
         return Ok((0.0, 0.0));
     }
     let store = KvStore::<Null>::open(Path::new(""), &Setup::default(), &TREES)?;

@@ -232,7 +232,7 @@ impl Batch {
             tree.check()?;
         }
         if self.is_empty() {
-            return if options.sync { to.core.sync_commits() } else { Ok(()) };
+            return if options.sync { to.core.sync_commits() } else { to.core.check_writable() };
         }
         to.core.store_large(self, |ops| to.core.commit(ops, options.sync))
     }

@@ -341,6 +341,32 @@ impl Transaction {
         let write_set = self.writes.of_tree(tree.id());
         tree.scan_as(ScanOptions { snapshot: self.view(), ..options }, write_set)
     }
+
+    /// A scan of what is committed by now, and of the transaction's own writes, at any isolation:
+    /// for reads that look for rows which they then lock. It locks nothing, and takes no snapshot
+    /// for later reads. An optimistic transaction sees its snapshot.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the options name a snapshot.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// txn.take_snapshot()?;
+    /// tree.put(b"a", b"1")?;
+    /// txn.put(&tree, b"b", b"2")?;
+    /// assert_eq!(txn.scan_newest(&tree, shaledb::ScanOptions::default())?.count(), 2);
+    /// assert_eq!(txn.scan(&tree, shaledb::ScanOptions::default())?.count(), 1);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn scan_newest(&mut self, tree: &Tree, options: ScanOptions<'_>) -> Result<Scan> {
+        self.check(tree)?;
+        refuse_snapshot(&options)?;
+        let write_set = self.writes.of_tree(tree.id());
+        tree.scan_as(ScanOptions { snapshot: self.locked_view(), ..options }, write_set)
+    }
 }
 
 pub(super) fn refuse_snapshot(options: &ScanOptions<'_>) -> Result<()> {

@@ -1,0 +1,61 @@
+//! Plain scans of transactions.
+
+use crate::error::shale_error;
+use crate::guard::{can_store, give, guard, handle, handle_mut};
+use crate::scan::{range, shale_scan};
+use crate::tree::shale_tree;
+use crate::txn::shale_txn;
+use std::ffi::c_void;
+
+/// A scan of what shale_txn_get finds without a lock, own writes of before the scan included. It
+/// may be used beside other calls, and after the transaction's end.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_scan(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    lower: *const c_void,
+    lower_len: usize,
+    upper: *const c_void,
+    upper_len: usize,
+    fill_cache: bool,
+    scan: *mut *mut shale_scan,
+) -> *mut shale_error {
+    guard(|| {
+        can_store(scan, "scan")?;
+        // SAFETY: bytes with their lengths.
+        let options = unsafe { range((lower, lower_len), (upper, upper_len), fill_cache) }?;
+        // SAFETY: live handles.
+        let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
+        let begun = txn.txn.scan(&tree.tree, options)?;
+        // SAFETY: a place for a pointer.
+        unsafe { give(scan, "scan", shale_scan(begun)) }
+    })
+}
+
+/// A scan of what is committed by now, own writes of before the scan included: for reads that
+/// look for rows which they then lock. It locks nothing, and takes no snapshot for later reads. It
+/// may be used beside other calls, and after the transaction's end.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_scan_newest(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    lower: *const c_void,
+    lower_len: usize,
+    upper: *const c_void,
+    upper_len: usize,
+    fill_cache: bool,
+    scan: *mut *mut shale_scan,
+) -> *mut shale_error {
+    guard(|| {
+        can_store(scan, "scan")?;
+        // SAFETY: bytes with their lengths.
+        let options = unsafe { range((lower, lower_len), (upper, upper_len), fill_cache) }?;
+        // SAFETY: live handles.
+        let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
+        let begun = txn.txn.scan_newest(&tree.tree, options)?;
+        // SAFETY: a place for a pointer.
+        unsafe { give(scan, "scan", shale_scan(begun)) }
+    })
+}
