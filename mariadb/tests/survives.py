@@ -18,16 +18,16 @@ import server as servers
 from group_commit import build
 
 ROWS = 60000
-PARTS = "engine=SHALE partition by hash (id) partitions 2"
+PARTS = "partition by hash (id) partitions 2"
 # Each copies all rows, one after the other.
 COPIES = ("alter table t coalesce partition 1", "alter table t add partition partitions 1",
           "alter table t remove partitioning", "alter ignore table t add unique (a), algorithm=copy")
 
 
-def make(server: servers.Server) -> None:
-    server.run("create or replace database d",
-               f"create table d.t (id int primary key, a int, b varchar(200)) {PARTS}",
-               f"insert into d.t select seq, seq, repeat('x', 200) from seq_1_to_{ROWS}")
+def make(server: servers.Server, parts: str) -> None:
+    server.run("create or replace database d", "use d",
+               f"create table t (id int primary key, a int, b varchar(200)) engine=SHALE {parts}",
+               f"insert into t select seq, seq, repeat('x', 200) from seq_1_to_{ROWS}")
 
 
 def snapshots(server: servers.Server) -> None:
@@ -68,7 +68,8 @@ def failing_syncs(layout: servers.Layout) -> None:
     try:
         server.start()
         for change in changes:
-            make(server)
+            # A list of partitions the server leaves behind.
+            make(server, "")
             server.run("flush tables")
             fail.touch()
             try:
@@ -109,7 +110,7 @@ def failing_start(server: servers.Server) -> None:
     else:
         raise AssertionError("a server without its tables has started")
     server.process = None
-    server.start("shale=OFF")
+    server.start("shale=OFF", "default-storage-engine=InnoDB")
     assert server.run("select 1") == [(1,)]
     server.stop()
     server.start()
@@ -123,7 +124,7 @@ def main() -> int:
     server = servers.Server(layout, "one", ["log-bin=bin", "server-id=1", "max-connections=300"])
     try:
         server.start()
-        make(server)
+        make(server, PARTS)
         snapshots(server)
         failing_start(server)
         failing_syncs(layout)

@@ -123,8 +123,9 @@ int ha_shale::open_indexes() {
   has_many_ = is_spatial_ = false;
   online_ = Online();
   places_.assign(table->s->keys, 0);
+  // Never HA_ERR_TABLE_DEF_CHANGED: the server would remove the .frm file.
   if (!has_indexes_of(def, table)) {
-    return failed(HA_ERR_TABLE_DEF_CHANGED,
+    return failed(HA_ERR_INCOMPATIBLE_DEFINITION,
                   "the catalog has other indexes for " + shared_->path + " than its definition");
   }
   std::vector<unsigned> numbers(def.indexes.size(), MAX_KEY);
@@ -158,14 +159,14 @@ int ha_shale::open_indexes() {
       tree++;
     }
     if (tree == def.indexes.size()) {
-      return failed(HA_ERR_TABLE_DEF_CHANGED, "the catalog has no index " + std::string(wanted) +
-                                                  " of " + shared_->path);
+      return failed(HA_ERR_INCOMPATIBLE_DEFINITION,
+                    "the catalog has no index " + std::string(wanted) + " of " + shared_->path);
     }
     add(number, tree);
   }
   // Values are found by their place: by another definition they would be other columns'.
   if (!RowCodec::fits(table, indexes_[0].codec.get(), def)) {
-    return failed(HA_ERR_TABLE_DEF_CHANGED,
+    return failed(HA_ERR_INCOMPATIBLE_DEFINITION,
                   "the catalog has other columns for " + shared_->path + " than its .frm file: "
                   "restore the .frm file that was there when the table was last changed");
   }

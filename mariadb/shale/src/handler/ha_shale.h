@@ -280,7 +280,9 @@ class ha_shale final : public handler {
   int text_of_row(const shale_sql::WordCodec &codec, std::string_view primary_key,
                   std::string *text, std::vector<size_t> *begins, bool *found);
   FT_INFO *search_to_read() const;
-  int still_matches(const shale_sql::FoundWords &found, std::string_view value, bool *matches);
+  int row_of_search(std::string_view primary_key, std::string *value, std::vector<uchar> *record,
+                    bool *found);
+  int still_matches(const shale_sql::FoundWords &search, bool *matches);
   int search_words(uint flags, const Index &index, std::string_view text,
                    shale_sql::FoundWords *found);
 

@@ -19,7 +19,8 @@ constexpr int kTold = HA_ERR_GENERIC;
 
 float find_relevance(FT_INFO *info, uchar *, uint) {
   const auto *found = static_cast<FoundWords *>(info);
-  return found->rank_of(*found->last);
+  const float rank = found->rank_of(*found->last);
+  return rank == 0 || !found->still_matches || found->still_matches() ? rank : 0;
 }
 
 void close_search(FT_INFO *info) { delete static_cast<FoundWords *>(info); }
@@ -32,9 +33,10 @@ _ft_vft calls = {nullptr, find_relevance, close_search, get_relevance, reinit_se
 
 }  // namespace
 
-// The texts of a row as the search sees it.
-int ha_shale::text_of_row(const WordCodec &codec, std::string_view primary_key, std::string *text,
-                          std::vector<size_t> *begins, bool *found) {
+// A row as the search sees it. Of one that locks, as it is by now, without a lock: rows are locked
+// as they are read. Its texts are in `value`.
+int ha_shale::row_of_search(std::string_view primary_key, std::string *value,
+                            std::vector<uchar> *record, bool *found) {
   std::string_view bytes;
   Cursor newest;
   int error = 0;
@@ -42,7 +44,6 @@ int ha_shale::text_of_row(const WordCodec &codec, std::string_view primary_key, 
     error = get_value(primary(), primary_key, HA_ERR_KEY_NOT_FOUND, &bytes);
     *found = error == 0;
   } else {
-    // It is locked if it turns out to match, when it is read.
     shale_txn *txn = nullptr;
     const std::string end = std::string(primary_key) + '\0';
     if ((error = note(trx()->get(&txn)))) return error;
@@ -51,21 +52,31 @@ int ha_shale::text_of_row(const WordCodec &codec, std::string_view primary_key, 
     bytes = newest.value();
   }
   if (error != 0 || !*found) return error == HA_ERR_KEY_NOT_FOUND ? 0 : error;
-  std::vector<uchar> record(table->s->reclength);
-  const std::string value(bytes), key(primary_key);
-  if (!rows_->unpack(key, value, nullptr, record.data())) {
-    return damaged_row();
-  }
-  codec.text_of(record.data(), text, begins);
+  record->resize(table->s->reclength);
+  value->assign(bytes);
+  return rows_->unpack(primary_key, *value, nullptr, record->data()) ? 0 : damaged_row();
+}
+
+// The texts of a row.
+int ha_shale::text_of_row(const WordCodec &codec, std::string_view primary_key, std::string *text,
+                          std::vector<size_t> *begins, bool *found) {
+  std::string value;
+  std::vector<uchar> record;
+  if (int error = row_of_search(primary_key, &value, &record, found)) return error;
+  if (*found) codec.text_of(record.data(), text, begins);
   return 0;
 }
 
 // The row that was read last, and is locked now, may have got other words since the search.
-int ha_shale::still_matches(const FoundWords &found, std::string_view value, bool *matches) {
-  const Index &index = of_number(found.index);
+int ha_shale::still_matches(const FoundWords &search, bool *matches) {
+  const Index &index = of_number(search.index);
   const auto &codec = static_cast<const WordCodec &>(*index.many);
-  std::vector<uchar> record(table->s->reclength);
-  if (!rows_->unpack(last_.primary, value, nullptr, record.data())) return damaged_row();
+  std::string value;
+  std::vector<uchar> record;
+  *matches = false;
+  bool found = false;
+  int error = row_of_search(last_.primary, &value, &record, &found);
+  if (error != 0 || !found) return error;
   ManyEntries entries;
   codec.pack(record.data(), last_.primary, &entries);
   WordReader reader;
@@ -79,7 +90,7 @@ int ha_shale::still_matches(const FoundWords &found, std::string_view value, boo
     codec.text_of(record.data(), text, begins);
     return 0;
   };
-  return note(WordSearch(reader, 1).matches(found.query, matches));
+  return note(WordSearch(reader, 1).matches(search.query, matches));
 }
 
 int ha_shale::search_words(uint flags, const Index &index, std::string_view text,
@@ -107,7 +118,16 @@ int ha_shale::search_words(uint flags, const Index &index, std::string_view text
   }
   WordQuery &query = found->query;
   // What an expansion adds has other words than the query.
-  found->proves = reader.newest && (flags & FT_EXPAND) == 0;
+  if (reader.newest && (flags & FT_EXPAND) == 0) {
+    found->still_matches = [this, found] {
+      bool matches = false;
+      if (int error = still_matches(*found, &matches)) {
+        print_error(tell_server(ha_thd(), error), MYF(0));
+        return false;
+      }
+      return matches;
+    };
+  }
   switch (parse_words(codec.forms(), text, (flags & FT_BOOL) != 0, &query)) {
     case WordSyntax::kBad:
       my_printf_error(ER_PARSE_ERROR,
@@ -175,18 +195,13 @@ int ha_shale::ft_read(uchar *buf) {
     last_.primary.assign(match.primary);
     found->rank = match.rank;
     forget_locked();
-    std::string_view value;
-    int error = get_value(primary(), last_.primary, HA_ERR_KEY_NOT_FOUND, &value);
+    int error = read_by_primary(last_.primary, buf, HA_ERR_KEY_NOT_FOUND);
     // It is gone since the search, or locked by others.
     if (error == HA_ERR_KEY_NOT_FOUND) continue;
     bool matches = true;
-    if (error == 0 && found->proves) error = still_matches(*found, value, &matches);
-    if (error == 0 && !matches) {
-      unlock_row();
-      continue;
-    }
-    if (error == 0) error = fill_from_primary(buf, last_.primary, value);
-    return finish_read(error, buf);
+    if (error == 0 && found->still_matches) error = still_matches(*found, &matches);
+    if (error != 0 || matches) return finish_read(error, buf);
+    unlock_row();
   }
   return finish_read(HA_ERR_END_OF_FILE, buf);
 }

@@ -75,7 +75,11 @@ Error SharedTable::open(const std::string &path, TABLE *opened_by,
   }
   complete(path, opened_by, &def);
   auto opened = std::make_shared<SharedTable>(path, std::make_shared<const TableDef>(def));
-  if (Error error = opened->open_trees()) return error;
+  if (Error error = opened->open_trees()) {
+    if (error != HA_ERR_TABLE_DEF_CHANGED) return error;
+    // By that number the server would remove the .frm file.
+    return Error(HA_ERR_INCOMPATIBLE_DEFINITION, error.text());
+  }
   if (Error error = opened->read_statistics()) return error;
   auto made = open.epoch_by_path.find(path);
   if (made != open.epoch_by_path.end()) opened->trees_epoch = made->second;

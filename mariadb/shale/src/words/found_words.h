@@ -6,6 +6,7 @@
 #include "words/word_search.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,7 @@ struct FoundWords : st_ft_info {
   // What was searched for, of rows that are locked when they are read: they may have changed since.
   WordQuery query;
   unsigned index = 0;
-  bool proves = false;
+  std::function<bool()> still_matches;  // the row last read; none: rows are as they were found
   const std::string *last = nullptr;  // primary key of the row that the handler has last read
 
   void sort();
