@@ -260,9 +260,6 @@ int ha_shale::rename_table(const char *from, const char *to) {
   if (!is_recovering() && checks_foreign_keys(ha_thd()) && !has_indexes_of_keys(from, to)) {
     return HA_ERR_CANNOT_ADD_FOREIGN;
   }
-  if (!is_recovering() && is_intermediate(from) && !is_intermediate(to)) {
-    if (int error = prove_again(from, to)) return error;
-  }
   Error error = rename_one(from, to);
   if (!error || !is_recovering()) return note(std::move(error));
   if (error == HA_ERR_NO_SUCH_TABLE && !is_partition(from)) error = rename_all_partitions(from, to);

@@ -265,18 +265,6 @@ int ha_shale::prove(const ForeignKeys::List &keys, const std::string &known_as,
   return 0;
 }
 
-// A copy has its parents when it is whole, but then its transaction ends, and with it the locks
-// that keep them. Now the server has the table for itself: who removes a parent waits for that.
-int ha_shale::prove_again(const std::string &from, const std::string &to) {
-  const ForeignKeys::List keys = engine().catalog.foreign_keys().of_child(from);
-  const auto is_unproven = [](const ForeignKeys::Shared &key) { return key->unproven; };
-  if (std::none_of(keys.begin(), keys.end(), is_unproven)) return 0;
-  TableDef def;
-  if (int error = note(engine().catalog.read(from, &def))) return error;
-  if (int error = note(trx()->begin_statement(false))) return error;
-  return prove(keys, to, def);
-}
-
 // Each parent is locked: nobody removes it until the foreign key can be seen. So are the entries,
 // for which transactions may be prepared.
 int ha_shale::prove_entries(const Link &link, const ForeignKey &told, const shale_tree *tree,

@@ -500,7 +500,6 @@ class ha_shale final : public handler {
   void begin_copy(bool ignore);
   int end_copy();
   int prove_copy();
-  int prove_again(const std::string &from, const std::string &to);
   int load_row(const uchar *row, const RowKeys &keys);
   int show_duplicate(size_t place);
   int end_part(size_t bytes);
