@@ -445,8 +445,7 @@ fn the_log_of_what_is_rolled_back_is_not_kept() {
             let mut txn = db.begin(TransactionOptions::default()).unwrap();
             let put = txn.put(&tree, &n.to_be_bytes(), &value(n.into(), 32 << 10));
             let prepared = put.and_then(|()| txn.prepare(b"x"));
-            let prepared =
-                prepared.unwrap_or_else(|error| panic!("{n}: {error}\n{}", db.stats()));
+            let prepared = prepared.unwrap_or_else(|error| panic!("{n}: {error}\n{}", db.stats()));
             prepared.rollback(WriteOptions::default()).unwrap();
         }
     }
