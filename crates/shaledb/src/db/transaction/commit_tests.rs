@@ -43,10 +43,10 @@ fn a_large_value_of_a_commit_that_meets_a_close_stays() {
     let made = txn.commit(WriteOptions::SYNC);
     assert!(clock.has_come(), "it was closed meanwhile");
     closing.recv().unwrap().join().unwrap().unwrap();
-    made.unwrap();
     // A handle is the last to go.
     drop((tree, db));
     let db = open().unwrap();
     let value = db.tree("t").unwrap().get(b"large").unwrap();
     assert!(value.is_some_and(|value| value == vec![7; 2 << 20]));
+    made.unwrap();
 }
