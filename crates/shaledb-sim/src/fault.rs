@@ -155,6 +155,11 @@ fn finish(mut world: World, config: &Config, outcome: Outcomes) -> Outcome<()> {
     let doubt = world.doubt.take();
     if outcome != Outcomes::Refused {
         world.wait();
+        // A merge of which a part has failed ends with that error when its last part does.
+        match world.step(&Op::Idle) {
+            Ok(()) | Err(Failure::Engine(_)) => world.wait(),
+            Err(failure) => return Err(failure),
+        }
         world.run(&[Op::Check, Op::Idle, Op::Check, Op::Verify])?;
     }
     let low = world.model.durable();

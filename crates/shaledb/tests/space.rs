@@ -408,3 +408,66 @@ fn an_overwrite_under_a_lighter_codec_is_not_refused() {
 fn an_overwrite_under_one_codec_is_not_refused() {
     overwrite(TreeConfig { codecs: codecs(Codec::Zstd(1)), ..config().tree }, Background::Stepped);
 }
+
+fn log_bytes(env: &Env) -> u64 {
+    let files = env.fs.list("/db".as_ref()).unwrap();
+    let logs = files.iter().filter(|file| file.name.ends_with(".wal"));
+    logs.map(|file| file.bytes).sum()
+}
+
+/// No memtable fills up, and none is flushed.
+#[test]
+fn the_log_of_trees_that_come_and_go_is_not_kept() {
+    for (background, space_limit) in
+        [Background::Stepped, Background::Threads].iter().flat_map(|b| [(*b, 0), (*b, 2 << 20)])
+    {
+        let env = Env::memory();
+        let db = open(&env, Config { space_limit, ..config() }, background).unwrap();
+        for n in 0..300u32 {
+            let tree = db.tree_or_create("staging").unwrap();
+            tree.put(&n.to_be_bytes(), &value(n.into(), 32 << 10))
+                .unwrap_or_else(|error| panic!("{n}, {space_limit}: {error}\n{}", db.stats()));
+            db.drop_tree("staging").unwrap();
+        }
+        let bytes = log_bytes(&env);
+        assert!(bytes < 512 << 10, "{bytes} of log, {background:?}, {space_limit}");
+    }
+}
+
+/// What is prepared and rolled back is in the log and nowhere else.
+#[test]
+fn the_log_of_what_is_rolled_back_is_not_kept() {
+    for background in [Background::Stepped, Background::Threads] {
+        let env = Env::memory();
+        let db = open(&env, Config { space_limit: 2 << 20, ..config() }, background).unwrap();
+        let tree = db.tree_or_create("t").unwrap();
+        for n in 0..300u32 {
+            let mut txn = db.begin(TransactionOptions::default()).unwrap();
+            let put = txn.put(&tree, &n.to_be_bytes(), &value(n.into(), 32 << 10));
+            let prepared = put.and_then(|()| txn.prepare(b"x"));
+            let prepared = prepared.unwrap_or_else(|error| panic!("{n}: {error}\n{}", db.stats()));
+            prepared.rollback(WriteOptions::default()).unwrap();
+        }
+    }
+}
+
+/// Another tree has a little in what is otherwise of trees that are gone.
+#[test]
+fn a_little_memtable_that_keeps_a_long_log_is_sealed() {
+    let env = Env::memory();
+    let db = open(&env, Config { space_limit: 0, ..config() }, Background::Stepped).unwrap();
+    let kept = db.tree_or_create("kept").unwrap();
+    kept.put(b"a", b"").unwrap();
+    for n in 0..40u32 {
+        let tree = db.tree_or_create("staging").unwrap();
+        tree.put(&n.to_be_bytes(), &value(n.into(), 32 << 10)).unwrap();
+        db.drop_tree("staging").unwrap();
+    }
+    let sealed = db.stats().trees.iter().map(|tree| tree.memtables_sealed).sum::<u64>();
+    assert_eq!(sealed, 1);
+    // Its flush takes the log with it.
+    kept.flush().unwrap();
+    let bytes = log_bytes(&env);
+    assert!(bytes < 256 << 10, "{bytes} of log");
+    assert!(kept.contains(b"a").unwrap());
+}

@@ -1,6 +1,6 @@
 //! What must hold in bad moments: failures, races, long lives.
 
-use shaledb::fs::mem::{Call, Fault, MemClock, MemFs};
+use shaledb::fs::mem::{Call, CrashMode, Fault, MemClock, MemFs};
 use shaledb::{
     Background, Config, Db, Env, Error, OpenOptions, Result, SyncPolicy, TransactionOptions,
     WriteOptions,
@@ -222,5 +222,23 @@ fn what_is_prepared_can_be_committed_while_other_writes_are_refused() -> Result<
     for key in [&b"before"[..], b"meanwhile", b"later"] {
         assert!(tree.get(key)?.is_some(), "{key:?}");
     }
+    Ok(())
+}
+
+/// The rollback is lost with a crash, and the prepare is not; but the manifest says that all up to
+/// there is in tables.
+#[test]
+fn what_was_rolled_back_before_a_flush_is_not_found_prepared() -> Result<()> {
+    let (fs, clock) = (MemFs::new(), Arc::new(MemClock::new()));
+    let db = stepped(&fs, &clock)?;
+    let tree = db.tree_or_create("t")?;
+    let mut txn = db.begin(TransactionOptions::default())?;
+    txn.put(&tree, b"a", b"old")?;
+    txn.prepare(b"x")?.rollback(WriteOptions::default())?;
+    tree.put(b"a", b"new")?;
+    tree.flush()?;
+    let db = stepped(&fs.crash_clone(1, CrashMode::Lost), &clock)?;
+    assert_eq!(db.prepared()?.len(), 0);
+    assert_eq!(db.tree("t")?.get(b"a")?.unwrap(), b"new");
     Ok(())
 }

@@ -133,6 +133,21 @@ impl RangeDeletes {
         RangeDeletes { fragments }.checked()
     }
 
+    /// The same with the newest delete of each range only.
+    pub fn newest(self) -> RangeDeletes {
+        let mut fragments: Vec<Fragment> = Vec::with_capacity(self.fragments.len());
+        for mut fragment in self.fragments {
+            fragment.seqs.truncate(1);
+            match fragments.last_mut() {
+                Some(last) if last.end == fragment.start && last.seqs == fragment.seqs => {
+                    last.end = fragment.end;
+                }
+                _ => fragments.push(fragment),
+            }
+        }
+        RangeDeletes { fragments }.checked()
+    }
+
     /// Each (fragment, sequence number) as a range delete of its own, in order.
     pub fn deletes(&self) -> impl Iterator<Item = RangeDelete> + '_ {
         self.fragments.iter().flat_map(|fragment| {
@@ -273,6 +288,12 @@ mod tests {
             let parts: Vec<RangeDeletes> =
                 deletes.chunks(5).map(|part| RangeDeletes::new(part.to_vec())).collect();
             assert_eq!(RangeDeletes::union(&parts), set);
+            let newest = set.clone().newest();
+            assert!(newest.fragments().iter().all(|fragment| fragment.seqs.len() == 1));
+            for key in 0..32u8 {
+                let of = |set: &RangeDeletes| set.newest_covering(&[key], 100);
+                assert_eq!(of(&newest), of(&set));
+            }
             for key in 0..32u8 {
                 for at in 0..22 {
                     let naive = deletes

@@ -5,6 +5,8 @@
 //! `background`, whose `threads` is the only file that spawns. What readers see changes in
 //! `core/trees` (a tree's state) and `core/database` (the sequence number), and nowhere else.
 
+#[cfg(all(test, not(shuttle)))]
+mod testing;
 mod core;
 mod options;
 mod values;

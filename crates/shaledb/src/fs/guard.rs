@@ -106,6 +106,14 @@ struct Syncs {
     ended: u64,
 }
 
+impl Syncs {
+    /// Whether who wants the sync of this number waits: it has not ended, and one is under way. Not
+    /// for a later one than that.
+    fn hold_up(&self, wanted: u64) -> bool {
+        self.ended < wanted && self.started > self.ended
+    }
+}
+
 impl Gate {
     /// Makes what was written before this call durable: by `sync`, or by that of another who has
     /// begun it since. A failure poisons the guard before anybody else goes on.
@@ -113,7 +121,7 @@ impl Gate {
         guard.check()?;
         let mut state = self.state.lock();
         let wanted = state.started + 1;
-        while state.started > state.ended {
+        while state.hold_up(wanted) {
             state = self.ended.wait(state);
         }
         if state.ended >= wanted {

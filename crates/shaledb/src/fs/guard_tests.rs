@@ -64,6 +64,18 @@ fn who_waits_shares_the_next_sync() {
     assert!((1..=4).contains(&syncs.load(Ordering::SeqCst)));
 }
 
+/// All who wait are woken by each end, and the first of them may have begun the next sync by then.
+#[test]
+fn who_is_served_waits_for_no_later_sync() {
+    // The third is under way.
+    let syncs = Syncs { started: 3, ended: 2 };
+    assert!(!syncs.hold_up(2), "it has ended");
+    assert!(syncs.hold_up(3) && syncs.hold_up(4));
+    // Nobody syncs: who wants the next one makes it.
+    let syncs = Syncs { started: 3, ended: 3 };
+    assert!(!syncs.hold_up(3) && !syncs.hold_up(4));
+}
+
 #[test]
 fn a_panic_does_not_hold_up_others() {
     let (guard, gate) = (Guard::new(Path::new("/db")), Gate::default());

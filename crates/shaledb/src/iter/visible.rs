@@ -57,8 +57,8 @@ pub struct WriteSetView {
     pub last: SeqNo,
     /// What was undone of them.
     pub undone: Undone,
-    /// Range deletes, without those undone.
-    pub deletes: Arc<RangeDeletes>,
+    /// Range deletes, without those undone, in one set or in several: of each place the newest.
+    pub deletes: Vec<Arc<RangeDeletes>>,
 }
 
 impl WriteSetView {
@@ -130,9 +130,7 @@ impl<C: Source> Visible<C> {
     /// Shows the reader's own writes as well, which are among the merge's sources.
     pub fn with_write_set(mut self, write_set: WriteSetView) -> Visible<C> {
         assert!(self.seq < WRITE_SET_FIRST, "a snapshot is of what is committed");
-        if !write_set.deletes.is_empty() {
-            self.covers.0.push(Cover::new(Arc::clone(&write_set.deletes), SEQ_MAX));
-        }
+        self.covers.0.extend(Covers::new(write_set.deletes.clone(), SEQ_MAX).0);
         self.write_set = Some(write_set);
         self
     }

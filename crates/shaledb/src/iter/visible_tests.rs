@@ -113,7 +113,7 @@ fn check_own(seed: u64, ops: u64, own_ops: u64, keys: u64) {
     all.extend(dealt.into_iter().map(VecCursor::new));
     let deletes = deal_deletes(&history, &mut random);
     let shown = Visible::new(Merge::new(all), seq, deletes, Vec::new(), None);
-    let deletes = Arc::new(RangeDeletes::new(own_deletes));
+    let deletes = vec![Arc::new(RangeDeletes::new(own_deletes))];
     let shown = shown.with_write_set(WriteSetView { last, undone: Undone::new(undone), deletes });
     walk(shown, rows, &mut random, keys, seed);
 }

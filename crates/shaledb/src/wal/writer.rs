@@ -51,7 +51,15 @@ impl LogWriter {
         guard: Arc<Guard>,
     ) -> Result<LogWriter> {
         let seal = Seal::new(format, id);
-        file.append(&file_header(format, seal))?;
+        if let Err(error) = file.append(&file_header(format, seal)) {
+            // On a full disk each try would leave a file.
+            let path = file.path().to_owned();
+            drop(file);
+            if let Err(error) = fs.remove(&path) {
+                tracing::debug!(%error, "a log without a header is left for the next open");
+            }
+            return Err(error);
+        }
         if let Some(dir) = file.path().parent() {
             fs.sync_dir(dir)?;
         }
@@ -104,7 +112,7 @@ impl LogWriter {
     pub fn syncer(&self) -> Result<LogSyncer> {
         self.guard.check()?;
         let (gate, guard) = (Arc::clone(&self.gate), Arc::clone(&self.guard));
-        Ok(LogSyncer { inner: self.file.syncer()?, gate, guard })
+        Ok(LogSyncer { inner: self.file.syncer()?, id: self.id, gate, guard })
     }
 
     /// Who works ahead of appends, if anyone can.
@@ -165,11 +173,17 @@ impl std::fmt::Debug for LogWriter {
 /// Makes a log file durable from a thread other than its writer's.
 pub struct LogSyncer {
     inner: Box<dyn Syncer>,
+    id: u64,
     gate: Arc<Gate>,
     guard: Arc<Guard>,
 }
 
 impl LogSyncer {
+    /// The number of the file.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Makes everything appended before this call durable. A failure poisons the guard.
     pub fn sync(&self) -> Result<()> {
         self.gate.pass(&self.guard, || self.inner.sync())

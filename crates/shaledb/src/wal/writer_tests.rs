@@ -27,6 +27,19 @@ fn a_full_disk_leaves_the_file_as_it_was() {
 }
 
 #[test]
+fn a_log_for_which_there_is_no_room_leaves_no_file() {
+    let fs = disk();
+    let guard = Arc::new(Guard::new(Path::new("/db")));
+    for fault in [Fault::Full, Fault::ShortFull] {
+        fs.fail(Call::Append, 1, fault, true);
+        let made = LogWriter::create(&fs, &path(1), 1, &guard, 0);
+        assert!(made.is_err_and(|error| error.is_disk_full()));
+        assert!(fs.content(&path(1)).is_none());
+    }
+    assert!(LogWriter::create(&fs, &path(1), 1, &guard, 0).is_ok());
+}
+
+#[test]
 fn other_failures_poison() {
     let faults: [(Call, Fault); 3] =
         [(Call::Append, Fault::Io), (Call::Append, Fault::Short), (Call::Sync, Fault::Io)];

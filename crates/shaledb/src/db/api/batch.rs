@@ -239,12 +239,14 @@ impl Batch {
 }
 
 impl Core {
-    /// Writes the large values of a batch to blob files and hands the operations to `commit`.
-    pub fn store_large(
+    /// Writes the large values of a batch to blob files and hands the operations to `commit`. If
+    /// that fails, the files go: so it does nothing that may fail once the operations are in the
+    /// log, but for what leaves the outcome unknown.
+    pub fn store_large<T>(
         &self,
         batch: &Batch,
-        commit: impl FnOnce(&Ops) -> Result<()>,
-    ) -> Result<()> {
+        commit: impl FnOnce(&Ops) -> Result<T>,
+    ) -> Result<T> {
         if !batch.has_large {
             return commit(&batch.ops);
         }
@@ -255,7 +257,7 @@ impl Core {
             let named = batch.trees.iter().find(|named| named.id() == tree);
             named.map_or(u32::MAX, |tree| tree.config().blob_bytes) as usize
         };
-        let write = || -> Result<()> {
+        let write = || -> Result<T> {
             for op in OpIter::new(batch.ops.bytes(), 0) {
                 if op.kind == Kind::Put && op.value.len() >= threshold(op.tree) {
                     let blob = self.write_blob(op.value, None)?;

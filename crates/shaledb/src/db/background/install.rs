@@ -114,9 +114,7 @@ impl Core {
         };
         self.append_edit(&mut manifest, &whole)?;
         if let Some(log) = log {
-            let flushed_to = self.flushed_to.fetch_max(log.seq, Ordering::AcqRel);
-            let first = self.log_file.fetch_max(log.file, Ordering::AcqRel);
-            assert!(flushed_to <= log.seq && first <= log.file, "the log's start moves on only");
+            self.note_log_start(log);
         }
         for (change, next) in changes.iter().zip(&next) {
             change.tree.swap_state(|state| {
@@ -214,9 +212,31 @@ impl Core {
         }
     }
 
+    /// Notes where the log starts by an edit that is durable, under the manifest's lock.
+    pub fn note_log_start(&self, log: LogStart) {
+        let flushed_to = self.flushed_to.fetch_max(log.seq, Ordering::AcqRel);
+        let first = self.log_file.fetch_max(log.file, Ordering::AcqRel);
+        assert!(flushed_to <= log.seq && first <= log.file, "the log's start moves on only");
+    }
+
+    /// Lets old logs go that nothing needs and no flush has taken with it: what they have is of
+    /// trees that were dropped, or was rolled back.
+    pub fn free_old_logs(&self) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        let first = self.log_file.load(Ordering::Acquire);
+        let Some(log) = self.log_start(&FlushedOf::new()).filter(|log| log.file > first) else {
+            return Ok(());
+        };
+        self.append_edit(&mut manifest, &Edit { log: Some(log), ..Edit::default() })?;
+        self.note_log_start(log);
+        drop(manifest);
+        self.remove_old_logs();
+        Ok(())
+    }
+
     /// Where the log will start once `flushed` are in tables: everything before is in tables
     /// everywhere. `None` while the log is being replayed.
-    fn log_start(&self, flushed: &FlushedOf<'_>) -> Option<LogStart> {
+    pub fn log_start(&self, flushed: &FlushedOf<'_>) -> Option<LogStart> {
         // The visible number first: what is at or before it is in memtables or tables by now.
         let visible = self.visible.load(Ordering::Acquire);
         // What is prepared next: once decided, memtables need the log from the same record on.

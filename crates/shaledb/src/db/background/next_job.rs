@@ -35,6 +35,8 @@ pub(crate) enum Job {
     SealAll,
     /// Makes a log file in advance.
     SpareLog,
+    /// Removes old logs that no flush has taken with it.
+    FreeLogs,
 }
 
 impl Core {
@@ -56,7 +58,12 @@ impl Core {
             return Some(Job::SpareLog);
         }
         if std::mem::take(&mut state.seal_wanted) {
+            state.making_room += 1;
             return Some(Job::SealAll);
+        }
+        if std::mem::take(&mut state.old_logs_wanted) {
+            state.making_room += 1;
+            return Some(Job::FreeLogs);
         }
         let quiet = self.sched.is_quiet(&mut state, now);
         let idle = quiet || state.idle_wanted > 0;
@@ -64,6 +71,7 @@ impl Core {
             state.quiet_handled = true;
             self.codec_price.want();
             state.look.extend(self.trees.load().by_id.keys());
+            state.making_room += 1;
             return Some(Job::SealAll);
         }
         if state.running_compactions >= self.merges_max(&mut state, now) {

@@ -3,7 +3,7 @@
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering::Relaxed;
 use crate::compaction::{room, score};
-use crate::db::core::{Core, TreeCore, TreeDebt};
+use crate::db::core::{Core, State, TreeCore, TreeDebt};
 use crate::memtable::chunk;
 use crate::write::level0::Level0;
 use crate::write::space;
@@ -59,6 +59,10 @@ impl Core {
     /// Counts what is in memory and has to go to tables, and what the merges need that need the
     /// most, if space has a limit.
     pub fn count_memtables(&self) {
+        self.count_memtables_in(&self.sched.lock());
+    }
+
+    fn count_memtables_in(&self, state: &State) {
         if !self.space().is_limited() {
             return;
         }
@@ -71,16 +75,19 @@ impl Core {
             sum += bytes;
             largest = bytes.max(largest);
         }
-        let tables = self.sched.lock().debts.values().map(|debt| debt.merge_needs).max();
+        let tables = state.debts.values().map(|debt| debt.merge_needs).max();
         let needs = space::merge_needs(largest, tables.unwrap_or(0), self.settings.table_bytes);
         self.space().set_needs(sum, needs.min(space::merges_most(self.space().limit())));
     }
 
-    /// Works out anew how much writers are slowed.
+    /// Works out anew how much writers are slowed. Whoever has changed something calls it after
+    /// that, and all of it is under one lock: so the verdict that stays is of what there is, and no
+    /// full stop is left with nothing that would end it.
     pub fn update_pressure(&self) {
+        let now = self.env.clock.now_nanos();
+        let state = self.sched.lock();
         let (memtable_bytes, sealed) = self.memtable_bytes();
-        self.tables.memory.set_memtables(memtable_bytes + chunk::kept_bytes() as u64);
-        self.count_memtables();
+        self.count_memtables_in(&state);
         let rate = self.throttle.compaction_rate.load(Relaxed);
         let mut pressure = Pressure {
             memtable_bytes,
@@ -90,12 +97,10 @@ impl Core {
             compaction_rate: rate / 4,
             ..Pressure::default()
         };
-        if self.space().is_limited() && self.makes_room() {
+        if self.space().is_limited() && !self.is_poisoned() && state.makes_room() {
             let missing = space::missing(&self.space().balance());
             (pressure.space_taken, pressure.space_hard) = missing;
         }
-        let now = self.env.clock.now_nanos();
-        let state = self.sched.lock();
         let all: u64 = state.debts.values().map(|debt| debt.flushed_bytes).sum();
         for (id, debt) in &state.debts {
             let merge = state.level0_merges.get(id);
@@ -119,7 +124,6 @@ impl Core {
             pressure.debt_soft = pressure.debt_soft.max(debt.soft);
             pressure.debt_hard = pressure.debt_hard.max(debt.hard);
         }
-        drop(state);
         let verdict = throttle::delay(&pressure);
         // With nothing to flush there is nothing to wait for.
         let verdict = match verdict {
@@ -127,12 +131,42 @@ impl Core {
             other => other,
         };
         self.throttle.set(verdict);
+        drop(state);
+        // Not under the lock, since the cache may have to make room.
+        self.tables.memory.set_memtables(memtable_bytes + chunk::kept_bytes() as u64);
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests {
-    use crate::{Config, Db, Env, OpenOptions};
+    use crate::base::sync::atomic::Ordering::Relaxed;
+    use crate::db::core::STOP;
+    use crate::db::testing::Surprise;
+    use crate::{Background, Batch, Config, Db, Env, OpenOptions, WriteOptions};
+    use std::sync::Arc;
+
+    #[test]
+    fn a_verdict_of_before_a_flush_stops_nobody_after_it() {
+        let clock = Arc::new(Surprise::default());
+        let env = Env { clock: clock.clone(), ..Env::memory() };
+        let config =
+            Config { memory_bytes: 8 << 20, memtable_bytes: 64 << 10, ..Config::default() };
+        let options = OpenOptions { env, background: Background::Stepped, read_only: false };
+        let db = Db::open_in("/db", config, options).unwrap();
+        let tree = db.tree_or_create("t").unwrap();
+        let mut batch = Batch::new();
+        for n in 0..8_000u32 {
+            batch.put(&tree, &n.to_be_bytes(), &[7; 1000]);
+        }
+        db.write(&batch, WriteOptions::default()).unwrap();
+        let price = |db: &Db| db.core().throttle.price.load(Relaxed);
+        assert_eq!(price(&db), STOP, "more is in memory than may be");
+        let flushing = db.clone();
+        clock.arm(move || flushing.flush().is_ok());
+        db.core().update_pressure();
+        assert!(clock.has_come(), "it was flushed meanwhile");
+        assert_ne!(price(&db), STOP);
+    }
 
     #[test]
     fn a_tree_that_is_dropped_meanwhile_leaves_no_debt() {

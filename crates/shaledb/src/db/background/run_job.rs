@@ -25,7 +25,18 @@ impl Core {
             Job::Part(job, index) => {
                 self.note_part(Work::Compaction(job.tree.id), self.run_part(&job, index))
             }
-            Job::SealAll => self.note_outcome(Work::Flush, self.seal_all(None)),
+            Job::SealAll => {
+                let result = self.note_outcome(Work::Flush, self.seal_all(None));
+                self.end_making_room();
+                result
+            }
+            Job::FreeLogs => {
+                if let Err(error) = self.free_old_logs() {
+                    tracing::debug!(%error, "old logs are kept for now");
+                }
+                self.end_making_room();
+                Ok(())
+            }
             Job::SpareLog => {
                 if let Err(error) = self.make_spare_log() {
                     tracing::debug!(%error, "no log file could be made in advance");
@@ -35,6 +46,12 @@ impl Core {
         };
         self.announce_progress();
         result
+    }
+
+    fn end_making_room(&self) {
+        let mut state = self.sched.lock();
+        assert!(state.making_room > 0, "what ends was marked as running");
+        state.making_room -= 1;
     }
 
     /// Notes how a merge has ended, if this part was its last.

@@ -60,7 +60,8 @@ impl Core {
         }
         state.room_again = now + ASK_AGAIN_NANOS;
         state.room_asked = there;
-        state.seal_wanted = memtables > 0;
+        // With nothing in memtables too: the log may be long of what is gone.
+        state.seal_wanted = true;
         state.look.extend(self.trees.load().by_id.keys());
         if state.compaction_failure.error.as_ref().is_some_and(Error::is_space_limit) {
             // There may be room for it now.

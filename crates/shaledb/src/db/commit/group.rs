@@ -67,17 +67,41 @@ impl Core {
         result
     }
 
-    /// As [`Core::sync_commits`], if that is asked for or always done.
+    /// As [`Core::sync_commits`] for what the caller has committed, if that is asked for or always
+    /// done.
     pub fn sync_if(&self, sync: bool) -> Result<()> {
-        if sync || self.settings.sync == SyncPolicy::Always {
-            return self.sync_commits();
+        if !sync && self.settings.sync != SyncPolicy::Always {
+            return Ok(());
         }
-        Ok(())
+        match self.sync_commits() {
+            // It is in the log, which whoever closes makes durable.
+            Err(Error::Closed) => self.sync_alone(),
+            other => other,
+        }
     }
 
     /// Makes all that was committed durable, with one sync for all who ask at the same time.
     pub fn sync_commits(&self) -> Result<()> {
-        self.commit_in_group(&Ops::new(), true)
+        match self.commit_in_group(&Ops::new(), true) {
+            // Others of the group had none: what is in the log already needs no more.
+            Err(error) if error.is_without_room() => self.sync_alone(),
+            other => other,
+        }
+    }
+
+    /// Makes all that was committed durable, in a database that may be closed by now.
+    fn sync_alone(&self) -> Result<()> {
+        let mut leader = self.leader.lock();
+        self.guard.check()?;
+        if leader.wal.is_some() {
+            let through = leader.next_seq - 1;
+            return self.sync_log(&mut leader, through);
+        }
+        let (durable, visible) = (&self.durable, &self.visible);
+        match durable.load(Ordering::Acquire) >= visible.load(Ordering::Acquire) {
+            true => Ok(()),
+            false => Err(Error::Closed),
+        }
     }
 
     /// Joins the open group; writes it, or waits for the thread that does.

@@ -144,6 +144,9 @@ impl Core {
         };
         assert!(wal.id() > old.id(), "logs are replayed in the order of their numbers");
         let old_bytes = old.bytes();
+        // What is in logs that are gone is in tables: they would keep their files.
+        let first = self.log_file.load(Ordering::Acquire);
+        leader.unsynced.retain(|kept| kept.id() >= first);
         if leader.dirty {
             leader.unsynced.push(Arc::new(syncer));
         }
@@ -157,6 +160,7 @@ impl Core {
             wals.push(LiveWal { id: wal.id(), last_seq: None, bytes: 0 });
         }
         self.begin_log(leader, wal);
+        self.sched.want_old_logs_freed();
         if let Some(oldest) = self.oldest_log_to_free()
             && let Err(error) = self.prepare_again(leader, oldest)
         {
@@ -242,5 +246,28 @@ impl Core {
         let nanos = self.env.clock.now_nanos() - started;
         self.recorder.add_all([(Counter::WalSyncs, 1), (Counter::WalSyncNanos, nanos)]);
         self.recorder.time(Timed::Sync, nanos);
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use crate::{Background, Config, Db, Env, OpenOptions};
+
+    #[test]
+    fn logs_that_are_gone_are_not_kept_for_a_sync() {
+        let config =
+            Config { memory_bytes: 8 << 20, memtable_bytes: 64 << 10, ..Config::default() };
+        let (env, background) = (Env::memory(), Background::Stepped);
+        let db =
+            Db::open_in("/db", config, OpenOptions { env, background, read_only: false }).unwrap();
+        let tree = db.tree_or_create("t").unwrap();
+        for n in 0..2_000u32 {
+            tree.put(&n.to_be_bytes(), &[7; 1000]).unwrap();
+            if n % 100 == 99 {
+                db.flush().unwrap();
+            }
+        }
+        let kept = db.core().leader.lock().unsynced.len();
+        assert!(kept < 4, "{kept}");
     }
 }

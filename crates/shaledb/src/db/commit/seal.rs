@@ -12,6 +12,9 @@ use crate::write::space;
 /// A log that a flush leaves with no more than this goes on: reading it costs less than a new file.
 const LOG_BYTES_WORTH: u64 = 64 << 10;
 
+/// After so many memtables' bytes the log goes on in a new file, whatever is sealed.
+const LOG_MEMTABLES: u64 = 2;
+
 impl Core {
     pub fn is_full(&self, memtable: &Memtable) -> bool {
         memtable.bytes() as u64 >= self.settings.memtable_bytes
@@ -20,7 +23,8 @@ impl Core {
     /// After `bytes` have been written: seals the memtables that are full, the largest one while
     /// all active ones together take more than half of what memtables may, and those that hold back
     /// the removal of old logs. Looks at all trees, so only if one is `full`, or once for each
-    /// quarter of a memtable that is written.
+    /// quarter of a memtable that is written. A log that has become long by what fills no memtable
+    /// (trees that were dropped soon, transactions that were prepared and rolled back) is ended.
     pub fn seal_due(&self, leader: &mut Leader, trees: &Trees, bytes: usize, full: bool) {
         leader.bytes_since_check += bytes as u64;
         if !full && leader.bytes_since_check < self.settings.memtable_bytes / 4 {
@@ -50,6 +54,10 @@ impl Core {
             full.extend(active.into_iter().map(|(_, tree)| tree).filter(old));
         }
         self.seal(leader, full);
+        let long = LOG_MEMTABLES * self.settings.memtable_bytes;
+        if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= long) {
+            self.rotate_log(leader);
+        }
         self.update_pressure();
     }
 
@@ -108,6 +116,9 @@ impl Core {
                 if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= worth) {
                     self.rotate_log(&mut leader);
                 }
+                drop(leader);
+                // Perhaps there is nothing to flush, with which they would go.
+                self.sched.want_old_logs_freed();
             }
         }
         self.update_pressure();

@@ -2,6 +2,7 @@
 //!
 //! In which order its mutexes are taken, and across which I/O each is held: `base/rank`.
 
+use super::blobs::Blobs;
 use super::codec_price::CodecPrice;
 use super::followed_view::FollowedView;
 use super::leader::{Leader, LiveWal};
@@ -33,10 +34,6 @@ use crate::write::queue::CommitQueue;
 use arc_swap::ArcSwap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Weak;
-
-/// The blob files in use, by number, so that all who refer to one share one handle.
-pub(crate) type Blobs = BTreeMap<FileId, Weak<Blob>>;
 
 /// A database.
 pub(crate) struct Core {
@@ -228,14 +225,8 @@ impl Core {
 
     /// The handle of a blob file of this database.
     pub fn blob(&self, id: FileId) -> Arc<Blob> {
-        let mut blobs = self.blobs.lock();
-        if let Some(blob) = blobs.get(&id).and_then(Weak::upgrade) {
-            return blob;
-        }
-        let blob = Blob::new(id, self.path(FileKind::Blob, id), &self.tables);
-        blobs.retain(|_, blob| blob.strong_count() > 0);
-        blobs.insert(id, Arc::downgrade(&blob));
-        blob
+        let make = || Blob::new(id, self.path(FileKind::Blob, id), &self.tables);
+        self.blobs.lock().share(id, make)
     }
 
     /// The handle of the blob file that a reference names.

@@ -15,6 +15,7 @@ mod log_keeper;
 mod readers;
 mod prepared;
 mod followed_view;
+mod blobs;
 mod database;
 
 pub(crate) use database::Core;

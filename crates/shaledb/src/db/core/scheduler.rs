@@ -88,6 +88,10 @@ pub(crate) struct State {
     pub spare_log_wanted: bool,
     /// Whether memtables are to be sealed, since their flush makes room on the disk.
     pub seal_wanted: bool,
+    /// Whether old logs may have become free that no flush takes with it.
+    pub old_logs_wanted: bool,
+    /// How many jobs run that do what one of these two asks for.
+    pub making_room: usize,
     /// When room may be asked for again, in clock nanoseconds.
     pub room_again: u64,
     /// What there was when room was asked for last: the last commit, and the oldest one that a
@@ -115,6 +119,8 @@ impl State {
         let may_begin = |id: &TreeId| !self.failed.contains(id) && !self.held.contains_key(id);
         !self.closing
             && (flushes && self.flush_failure.error.is_none()
+                || self.old_logs_wanted
+                || self.making_room > 0
                 || self.running_compactions > 0
                 || !self.parts.is_empty()
                 || self.look.iter().any(may_begin))
@@ -125,6 +131,7 @@ impl State {
         self.closing
             || self.spare_log_wanted
             || self.seal_wanted
+            || self.old_logs_wanted
             || !(self.flush.is_empty() && self.look.is_empty() && self.parts.is_empty())
     }
 
@@ -207,6 +214,11 @@ impl Scheduler {
 
     pub fn want_spare_log(&self) {
         self.state.lock().spare_log_wanted = true;
+        self.work.notify_one();
+    }
+
+    pub fn want_old_logs_freed(&self) {
+        self.state.lock().old_logs_wanted = true;
         self.work.notify_one();
     }
 

@@ -8,9 +8,10 @@ use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::compaction::plan::Busy;
 use crate::db::core::{Core, Leader, TreeCore, Trees};
+use crate::memtable::Memtable;
 use crate::state::TreeState;
 use crate::table::Blob;
-use crate::version::edit::Edit;
+use crate::version::edit::{Edit, LogStart};
 use crate::version::{TreeId, Version};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,7 +111,13 @@ impl Core {
             edit.trees_created.push((id, (*name).to_owned(), config.clone()));
             edit.builds_begun.extend(building.then_some(id));
         }
+        if !gone.is_empty() {
+            edit.log = self.log_start_without(&gone);
+        }
         self.append_edit(&mut manifest, &edit)?;
+        if let Some(log) = edit.log {
+            self.note_log_start(log);
+        }
         let mut after = Trees::clone(&trees);
         for tree in &gone {
             tree.dropped.store(true, Ordering::Release);
@@ -132,6 +139,17 @@ impl Core {
             (tree.id, before)
         };
         Ok((new, gone.into_iter().map(empty).collect()))
+    }
+
+    /// Where the log starts once these trees are gone: perhaps nothing else needs what it has, and
+    /// no flush will come of it.
+    fn log_start_without(&self, gone: &[Arc<TreeCore>]) -> Option<LogStart> {
+        let memtables = |tree: &Arc<TreeCore>| -> Vec<Arc<Memtable>> {
+            tree.state.load().memtables().cloned().collect()
+        };
+        let memtables: Vec<(TreeId, Vec<Arc<Memtable>>)> =
+            gone.iter().map(|tree| (tree.id, memtables(tree))).collect();
+        self.log_start(&memtables.iter().map(|(id, memtables)| (*id, &memtables[..])).collect())
     }
 
     /// Gives the files of dropped trees back, and what was planned for these trees up.

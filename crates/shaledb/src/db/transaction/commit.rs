@@ -59,15 +59,16 @@ impl Transaction {
         let core = self.core();
         let check = |searched, since: Option<SeqNo>| self.check_all(searched, since);
         let touched = self.touched();
-        core.store_large(&batch, |ops| {
+        let started = core.store_large(&batch, |ops| {
             let started = core.tables.meter.begin(Activity::Write);
             core.commit_checked(ops, &touched, since, &check, &mut |leader| {
                 core.commit_locked(leader, ops)
             })?;
-            core.sync_if(options.sync)?;
-            core.tables.meter.end(Activity::Write, started);
-            Ok(())
-        })
+            Ok(started)
+        })?;
+        core.sync_if(options.sync)?;
+        core.tables.meter.end(Activity::Write, started);
+        Ok(())
     }
 
     /// Makes the transaction durable without committing it: after this it can be committed and
@@ -150,14 +151,15 @@ impl Transaction {
                 core.check_writable()?;
                 prepare(&mut leader)?;
             }
-            core.sync_if(options.sync)?;
-            core.tables.meter.end(Activity::Write, started);
-            Ok(())
+            Ok(started)
         });
         assert!(result.is_err() || owner.keys() == 0, "what is prepared has the locks");
         // With its locks, if they were not handed over.
         core.locks.release(&mut owner);
-        result.map(|()| Prepared::new(handle.clone(), xid))
+        let started = result?;
+        core.sync_if(options.sync)?;
+        core.tables.meter.end(Activity::Write, started);
+        Ok(Prepared::new(handle.clone(), xid))
     }
 
     /// Locks what an optimistic transaction has read, so that it stays so while it is prepared.
@@ -294,3 +296,7 @@ impl Core {
             .any(|tree| tree.state.load().version.max_seq() > seq)
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "commit_tests.rs"]
+mod tests;

@@ -33,6 +33,8 @@ impl Core {
         let (written, ops) = (Written::from(ops), ops.bytes());
         let seq = self.append_one(leader, |out| payload::put_prepare(out, xid, ops))?;
         assert!(seq < leader.next_seq, "a prepare has a number of its own");
+        // The log may become long by what is never committed.
+        leader.bytes_since_check += ops.len() as u64;
         let owner = std::mem::replace(owner, self.locks.owner());
         let blobs = self.blobs_of(ops);
         let writes = PreparedWrites::Logged { seq, ops: ops.to_vec() };

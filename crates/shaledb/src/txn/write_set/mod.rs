@@ -1,5 +1,6 @@
 //! The writes of one transaction that nobody else sees yet: in memory, and beyond that in runs.
 
+mod deletes;
 pub mod runs;
 mod set;
 

@@ -7,6 +7,7 @@
 //! all is undone go. Range deletes are kept beside, in memory, since one that is undone must not
 //! hide anything.
 
+use super::deletes::Deletes;
 use super::runs::{RUNS_TO_MERGE, RunSource, SpilledRun};
 use crate::base::coding;
 use crate::base::cursor::Cursor;
@@ -40,9 +41,7 @@ struct TreeWrites {
     memtable: Arc<Memtable>,
     /// Oldest first; all older than the memtable.
     runs: Vec<SpilledRun>,
-    deletes: Vec<RangeDelete>,
-    /// The same as a set, once it has been asked for.
-    set: Option<Arc<RangeDeletes>>,
+    deletes: Deletes,
 }
 
 /// What the transaction itself says of a key.
@@ -108,6 +107,10 @@ pub fn write_bytes(key: &[u8], value: &[u8]) -> u64 {
     (key.len() + value.len()) as u64 + WRITE_BYTES
 }
 
+fn delete_bytes(delete: &RangeDelete) -> u64 {
+    write_bytes(&delete.start, &delete.end)
+}
+
 impl WriteSet {
     /// Notes a write. `kind` is a put or a delete, or a range delete up to the key `value`; key and
     /// value are within their bounds.
@@ -118,8 +121,7 @@ impl WriteSet {
         let bytes = write_bytes(key, value);
         if kind == Kind::RangeDelete {
             let (start, end) = (key.to_vec(), value.to_vec());
-            writes.deletes.push(RangeDelete { start, end, seq: self.next });
-            writes.set = None;
+            writes.deletes.add(RangeDelete { start, end, seq: self.next });
             self.deletes_bytes += bytes;
         } else {
             writes.memtable.insert(key, self.next, kind, value);
@@ -171,7 +173,7 @@ impl WriteSet {
         // What was undone is an estimate.
         self.undone_bytes = self.undone_bytes.saturating_sub(undone);
         self.memory_bytes -= (kept + undone).min(self.memory_bytes);
-        let deletes: u64 = writes.deletes.iter().map(|d| write_bytes(&d.start, &d.end)).sum();
+        let deletes: u64 = writes.deletes.all().iter().map(delete_bytes).sum();
         self.deletes_bytes -= deletes;
         self.forgotten.push((self.next, kept + deletes));
     }
@@ -211,16 +213,10 @@ impl WriteSet {
         Ok(None)
     }
 
-    fn covering(writes: &TreeWrites, key: &[u8]) -> SeqNo {
-        let covers =
-            |delete: &&RangeDelete| delete.start.as_slice() <= key && key < delete.end.as_slice();
-        writes.deletes.iter().filter(covers).map(|delete| delete.seq).max().unwrap_or(0)
-    }
-
     /// What they say of a key.
     pub fn get(&self, tree: TreeId, key: &[u8]) -> Result<Written> {
         let Some(writes) = self.trees.get(&tree) else { return Ok(Written::Nothing) };
-        let covered = Self::covering(writes, key);
+        let covered = writes.deletes.covering(key);
         Ok(match self.newest(writes, key, covered)? {
             Some((Kind::Delete, _)) => Written::Deleted,
             Some((kind, value)) => Written::Value(kind, value),
@@ -230,11 +226,10 @@ impl WriteSet {
     }
 
     /// What a scan of a tree made now shows of them.
-    pub fn of_tree(&mut self, tree: TreeId) -> Option<WriteSetSources> {
+    pub fn of_tree(&self, tree: TreeId) -> Option<WriteSetSources> {
         let (last, undone) = (self.next - 1, self.undone.clone());
-        let writes = self.trees.get_mut(&tree)?;
-        let set = || Arc::new(RangeDeletes::new(writes.deletes.iter().cloned()));
-        let deletes = writes.set.get_or_insert_with(set).clone();
+        let writes = self.trees.get(&tree)?;
+        let deletes = writes.deletes.sets();
         Some(WriteSetSources {
             memtable: writes.memtable.clone(),
             runs: writes.runs.iter().map(|run| run.level().clone()).collect(),
@@ -274,16 +269,11 @@ impl WriteSet {
         let mut undone_bytes = (self.bytes - mark.bytes).saturating_sub(forgotten);
         (self.count, self.bytes) = (mark.count, mark.bytes);
         for writes in self.trees.values_mut() {
-            let before = writes.deletes.len();
-            let bytes = |delete: &RangeDelete| write_bytes(&delete.start, &delete.end);
-            let gone = writes.deletes.iter().filter(|delete| delete.seq >= mark.next).map(bytes);
-            let gone: u64 = gone.sum();
+            let gone = writes.deletes.all().iter().filter(|delete| delete.seq >= mark.next);
+            let gone: u64 = gone.map(delete_bytes).sum();
             self.deletes_bytes -= gone;
             undone_bytes = undone_bytes.saturating_sub(gone);
-            writes.deletes.retain(|delete| delete.seq < mark.next);
-            if writes.deletes.len() < before {
-                writes.set = None;
-            }
+            writes.deletes.undo_from(mark.next);
             writes.runs.retain(|run| run.first() < mark.next);
         }
         // The rest of them was in runs.
@@ -418,10 +408,9 @@ impl WriteSet {
         self.trees.keys().copied()
     }
 
-    /// The range deletes of a tree.
+    /// The range deletes of a tree: where they overlap, the newest.
     pub fn range_deletes(&self, tree: TreeId) -> RangeDeletes {
-        let writes = self.trees.get(&tree);
-        RangeDeletes::new(writes.iter().flat_map(|writes| writes.deletes.iter().cloned()))
+        self.trees.get(&tree).map_or_else(RangeDeletes::default, |writes| writes.deletes.newest())
     }
 
     /// Tells `write` of the newest write of each key of a tree, without those that a newer range
@@ -452,7 +441,7 @@ impl WriteSet {
     /// as [`WriteSet::each_newest`]. A value that is in a file of its own is told as a reference.
     pub fn each(&self, write: &mut Each<'_>) -> Result<()> {
         for (&tree, writes) in &self.trees {
-            for delete in &writes.deletes {
+            for delete in writes.deletes.all() {
                 write(tree, Kind::RangeDelete, &delete.start, &delete.end)?;
             }
             self.each_newest(tree, &mut |kind, key, value| write(tree, kind, key, value))?;

@@ -126,3 +126,23 @@ fn memory_is_given_back_when_much_was_undone() {
     assert_eq!(set.get(1, b"kept").unwrap(), value);
     assert_eq!(set.ops().unwrap().count(), 1);
 }
+
+/// Each delete lies in all that come after it, or all before it.
+#[test]
+fn range_deletes_that_lie_in_each_other_take_little() {
+    for grows in [true, false] {
+        let mut set = WriteSet::default();
+        for n in 0..2_000u32 {
+            let (low, high) = if grows { (0, n + 1) } else { (n, 5_000) };
+            set.add(1, Kind::RangeDelete, &low.to_be_bytes(), &high.to_be_bytes());
+            // A look after each.
+            let sets = set.of_tree(1).unwrap().writes.deletes;
+            let seqs: usize =
+                sets.iter().flat_map(|set| set.fragments()).map(|part| part.seqs.len()).sum();
+            assert!(sets.len() < 16 && seqs <= n as usize + 1, "{} sets, {seqs}", sets.len());
+        }
+        assert_eq!(set.get(1, &7u32.to_be_bytes()).unwrap(), Written::Deleted);
+        assert_eq!(set.get(1, &6_000u32.to_be_bytes()).unwrap(), Written::Nothing);
+        assert_eq!(set.ops().unwrap().count(), 2_000);
+    }
+}

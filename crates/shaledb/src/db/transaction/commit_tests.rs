@@ -1,0 +1,52 @@
+use crate::base::sync::atomic::Ordering;
+use crate::db::testing::Surprise;
+use crate::fs::Env;
+use crate::{Background, Concurrency, Config, Db, OpenOptions, TransactionOptions, WriteOptions};
+use std::sync::{Arc, mpsc};
+
+/// What is in the log when the database is closed has its large value, and is not refused.
+#[test]
+fn a_large_value_of_a_commit_that_meets_a_close_stays() {
+    let clock = Arc::new(Surprise::default());
+    let env = Env { clock: clock.clone(), ..Env::memory() };
+    let config = Config { memory_bytes: 8 << 20, memtable_bytes: 64 << 10, ..Config::default() };
+    let open = || {
+        let (env, background) = (env.clone(), Background::Stepped);
+        Db::open_in("/db", config.clone(), OpenOptions { env, background, read_only: false })
+    };
+    let db = open().unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    tree.put(b"before", b"").unwrap();
+    let concurrency = Concurrency::Optimistic;
+    let options = TransactionOptions { concurrency, ..TransactionOptions::default() };
+    let mut txn = db.begin(options).unwrap();
+    txn.put(&tree, b"large", &vec![7; 2 << 20]).unwrap();
+    // Enough for the commit to look at the clock when it has been made and not yet synced.
+    for n in 0..100u8 {
+        txn.put(&tree, &[n], &[7; 1000]).unwrap();
+    }
+    let before = db.core().visible.load(Ordering::Acquire);
+    let (closes, closing) = mpsc::channel();
+    let other = db.clone();
+    clock.arm(move || {
+        let core = other.core().clone();
+        if core.visible.load(Ordering::Acquire) == before {
+            return false;
+        }
+        let other = other.clone();
+        closes.send(std::thread::spawn(move || other.close())).unwrap();
+        while !core.closed.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        true
+    });
+    let made = txn.commit(WriteOptions::SYNC);
+    assert!(clock.has_come(), "it was closed meanwhile");
+    closing.recv().unwrap().join().unwrap().unwrap();
+    // A handle is the last to go.
+    drop((tree, db));
+    let db = open().unwrap();
+    let value = db.tree("t").unwrap().get(b"large").unwrap();
+    assert!(value.is_some_and(|value| value == vec![7; 2 << 20]));
+    made.unwrap();
+}
