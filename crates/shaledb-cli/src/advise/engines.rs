@@ -37,6 +37,8 @@ const GETS: u64 = 20_000;
 
 /// How far off CPU is by what else a machine does.
 const CPU_BOUND: f64 = 0.2;
+/// How far off bytes written are: an engine merges as time allows, and a small load gives it less.
+const WRITTEN_BOUND: f64 = 0.4;
 
 /// What one engine would take.
 #[derive(Clone, Debug, Serialize)]
@@ -282,7 +284,7 @@ fn of_engine(
     };
     let size = fitted(&|took| took.size_bytes).and(of_sample);
     let load_cpu = fitted(&|took| took.load_cpu_seconds).and(of_sample).and(CPU_BOUND);
-    let written = fitted(&|took| took.written_bytes).and(of_sample);
+    let written = fitted(&|took| took.written_bytes).and(of_sample).and(WRITTEN_BOUND);
     let get_us = points[points.len() - 1].get_us;
     let checked = all.map(|all| CheckedEngine {
         size: Compared::new(size.value, all.size_bytes),
