@@ -518,7 +518,7 @@ impl Transaction {
         since: u64,
         scope: Scope,
     ) -> Result<()> {
-        let state = tree.inner.state.load();
+        let state = tree.state()?;
         let changed = match span {
             Span::Key(key) => {
                 conflict::newest_after(&state, key, since, scope)?.map(|_| key.to_vec())
