@@ -100,10 +100,20 @@ impl Tree {
     /// Refuses use of a dropped tree or a closed database.
     pub(crate) fn check(&self) -> Result<()> {
         self.core().check_open()?;
-        if self.inner.is_dropped() {
-            return Err(Error::NoSuchTree(self.inner.name.clone()));
-        }
-        Ok(())
+        if self.inner.is_dropped() { Err(self.gone()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn gone(&self) -> Error {
+        Error::NoSuchTree(self.inner.name.clone())
+    }
+
+    /// What is in the tree now. One that is dropped is marked so before it is empty: nobody is to
+    /// take it for a tree without rows.
+    #[inline]
+    pub(in crate::db) fn state(&self) -> Result<Guard<Arc<TreeState>>> {
+        let state = self.inner.state.load();
+        if self.inner.is_dropped() { Err(self.gone()) } else { Ok(state) }
     }
 
     /// The value of `key`, as of now. A large one is read into memory whole; see
@@ -154,7 +164,7 @@ impl Tree {
         }
         // The state first: a later sequence number sees nothing that it lacks, but for what was
         // committed since to a newer memtable, and then the answer is as of the seal.
-        let state = self.inner.state.load();
+        let state = self.state()?;
         let newest = core.visible.load(Ordering::Acquire);
         Ok((state, snapshot.map_or(newest, Snapshot::seq)))
     }
@@ -173,7 +183,7 @@ impl Tree {
         let view = view.load();
         match view.state(self.inner.id) {
             Some(state) => Ok((Guard::from_inner(state), view.seq)),
-            None => Err(Error::NoSuchTree(self.inner.name.clone())),
+            None => Err(self.gone()),
         }
     }
 

@@ -180,9 +180,9 @@ impl Transaction {
         }
     }
 
-    /// Gives up what was claimed and has not been used.
-    pub(super) fn give_up_claim(&mut self) {
-        self.handle.core.locks.give_up_claim(&mut self.owner);
+    /// Gives up what was claimed of a tree and has not been used.
+    pub(super) fn give_up_claim(&mut self, tree: TreeId) {
+        self.handle.core.locks.give_up_claim(&mut self.owner, tree);
     }
 
     #[cold]

@@ -162,7 +162,7 @@ impl Transaction {
     pub fn changed_since_snapshot(&self, tree: &Tree, key: &[u8]) -> Result<bool> {
         self.check(tree)?;
         let Some(snapshot) = self.view() else { return Ok(false) };
-        let state = tree.inner.state.load();
+        let state = tree.state()?;
         Ok(conflict::newest_after(&state, key, snapshot.seq(), Scope::All)?.is_some())
     }
 

@@ -95,7 +95,8 @@ pub struct Savepoint {
 impl Db {
     /// From now on calls `observer` with the number of a transaction that waits for a lock, and
     /// those that block it ([`Transaction::id`]): before the wait begins, and about every 50
-    /// milliseconds while it lasts. When it has ended, in whatever way, `observer` is called with
+    /// milliseconds while it lasts, then without those that have merely asked for the same before.
+    /// When it has ended, in whatever way, `observer` is called with
     /// none that block it. The thread that waits makes the calls; it then holds none of the
     /// engine's mutexes. The observer should be quick, and may not use the waiting transaction.
     ///
@@ -518,7 +519,7 @@ impl Transaction {
         since: u64,
         scope: Scope,
     ) -> Result<()> {
-        let state = tree.inner.state.load();
+        let state = tree.state()?;
         let changed = match span {
             Span::Key(key) => {
                 conflict::newest_after(&state, key, since, scope)?.map(|_| key.to_vec())

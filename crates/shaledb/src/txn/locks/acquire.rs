@@ -40,7 +40,8 @@ impl LockTable {
     /// Locks the gaps of a range, if nobody is in the way, of which the owner is going to make use
     /// from its beginning on ([`Owner::use_claim`]). It is given up beyond what is in use as soon
     /// as the owner waits for anything: nobody is to wait for one who has not come to the place and
-    /// cannot.
+    /// cannot. So it is when the owner asks for another range of the tree, with which it would
+    /// become one.
     pub fn claim(
         &self,
         owner: &mut Owner,
@@ -54,7 +55,8 @@ impl LockTable {
         // What it had before is not to be given up: it stays locked, whatever becomes of this.
         if owner.range_is_new {
             let (lower, upper) = (lower.to_vec(), upper.to_vec());
-            owner.claim = Some(Claim { tree, used: lower.clone(), lower, upper });
+            debug_assert!(owner.claims.iter().all(|claim| claim.tree != tree));
+            owner.claims.push(Claim { tree, used: lower.clone(), lower, upper });
         }
         Ok(())
     }
@@ -116,8 +118,7 @@ impl LockTable {
         if !owner.ranges.contains(&range.tree) {
             owner.ranges.push(range.tree);
         }
-        // It becomes one with what the owner has.
-        owner.claim.take_if(|claim| claim.tree == range.tree);
+        self.give_up_claim(owner, range.tree);
         let (mut new, mut bounds) = (0, None);
         let mut refused = None;
         for (shard, cell) in self.cells.iter().enumerate() {

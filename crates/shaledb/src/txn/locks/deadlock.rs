@@ -6,7 +6,8 @@
 
 use super::lock::{Lock, Mode, OwnedSpan, TxnId};
 use crate::version::TreeId;
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What a transaction waits for, and what it would cost to undo it.
 #[derive(Clone, Debug)]
@@ -55,24 +56,76 @@ pub struct Report {
     pub victim: TxnId,
 }
 
-/// The transactions of a circle through `start`, in order, if there is one; `blockers` says whom
-/// one waits for.
+/// One who is in the way of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocker {
+    /// The transaction.
+    pub id: TxnId,
+    /// Whether it holds what the request conflicts with; else it has asked for it before.
+    pub holds: bool,
+}
+
+/// Those who are in the way of somebody, each once, in the order in which they were found.
+#[derive(Debug, Default)]
+pub struct Blockers {
+    all: Vec<Blocker>,
+    at: BTreeMap<TxnId, usize>,
+}
+
+impl Blockers {
+    /// One more, if it is not there.
+    pub fn add(&mut self, new: Blocker) {
+        match self.at.entry(new.id) {
+            Entry::Occupied(at) => self.all[*at.get()].holds |= new.holds,
+            Entry::Vacant(at) => {
+                at.insert(self.all.len());
+                self.all.push(new);
+            }
+        }
+    }
+
+    /// All of them.
+    pub fn into_all(self) -> Vec<Blocker> {
+        self.all
+    }
+
+    /// Their numbers.
+    pub fn ids(self) -> Vec<TxnId> {
+        self.all.into_iter().map(|blocker| blocker.id).collect()
+    }
+}
+
+/// One of a circle that waits for the next of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The one that waits.
+    pub waiter: TxnId,
+    /// Whether the next one holds what it waits for.
+    pub holds: bool,
+}
+
+/// A circle through `start`, from there on, if there is one; no other is shorter. `blockers` says
+/// whom one waits for. It may leave out, but for `start`, whom it has told of before, whoever asked.
 pub fn find_circle(
     start: TxnId,
-    mut blockers: impl FnMut(TxnId) -> Vec<TxnId>,
-) -> Option<Vec<TxnId>> {
-    let mut seen = BTreeSet::from([start]);
-    // The way here, and for each of it whom it waits for that has not been looked at.
-    let mut way = vec![(start, blockers(start))];
-    while let Some((_, open)) = way.last_mut() {
-        match open.pop() {
-            Some(next) if next == start => {
-                return Some(way.into_iter().map(|step| step.0).collect());
+    mut blockers: impl FnMut(TxnId) -> Vec<Blocker>,
+) -> Option<Vec<Link>> {
+    // By whom each was come to.
+    let mut links: BTreeMap<TxnId, Link> = BTreeMap::new();
+    let mut open = VecDeque::from([start]);
+    while let Some(waiter) = open.pop_front() {
+        // Of several circles that by who was told last.
+        for Blocker { id, holds } in blockers(waiter).into_iter().rev() {
+            let link = Link { waiter, holds };
+            if id == start {
+                let before = |link: &Link| links.get(&link.waiter).copied();
+                let mut circle: Vec<Link> = std::iter::successors(Some(link), before).collect();
+                circle.reverse();
+                return Some(circle);
             }
-            Some(next) if seen.insert(next) => way.push((next, blockers(next))),
-            Some(_) => {}
-            None => {
-                way.pop();
+            if let Entry::Vacant(new) = links.entry(id) {
+                new.insert(link);
+                open.push_back(id);
             }
         }
     }
@@ -95,7 +148,15 @@ mod tests {
     use crate::txn::Span;
 
     fn circle(edges: &[(TxnId, TxnId)], start: TxnId) -> Option<Vec<TxnId>> {
-        find_circle(start, |from| edges.iter().filter(|e| e.0 == from).map(|e| e.1).collect())
+        let found = find_circle(start, |from| {
+            let edges = edges.iter().filter(|edge| edge.0 == from);
+            edges.map(|edge| Blocker { id: edge.1, holds: edge.1 % 2 == 0 }).collect()
+        })?;
+        for (at, link) in found.iter().enumerate() {
+            let next = found[(at + 1) % found.len()].waiter;
+            assert!(edges.contains(&(link.waiter, next)) && link.holds == (next % 2 == 0));
+        }
+        Some(found.into_iter().map(|link| link.waiter).collect())
     }
 
     #[test]
@@ -106,6 +167,22 @@ mod tests {
         // One that 1 merely waits for is for those in it to find.
         assert_eq!(circle(&[(1, 2), (2, 3), (3, 2)], 1), None);
         assert_eq!(circle(&[(1, 1)], 1), Some(vec![1]));
+        // The shortest.
+        assert_eq!(circle(&[(1, 3), (1, 2), (2, 4), (4, 1), (3, 1)], 1), Some(vec![1, 3]));
+        assert_eq!(circle(&[(1, 2), (1, 3), (2, 1), (3, 1)], 1), Some(vec![1, 3]));
+    }
+
+    #[test]
+    fn each_blocker_is_there_once() {
+        let mut blockers = Blockers::default();
+        for (id, holds) in [(3, false), (3, true), (1, true), (2, false), (1, false)] {
+            blockers.add(Blocker { id, holds });
+        }
+        let all = blockers.into_all();
+        assert_eq!(
+            all.iter().map(|b| (b.id, b.holds)).collect::<Vec<_>>(),
+            [(3, true), (1, true), (2, false)]
+        );
     }
 
     #[test]

@@ -121,6 +121,8 @@ impl LockTable {
         if owner.pending.is_some() {
             return false;
         }
+        // They could not be told from the ranges that come.
+        self.give_up_claims(owner);
         let before = owner.keys.len();
         let mut keys = std::mem::take(&mut owner.keys);
         keys.sort_unstable_by(|a, b| (a.tree, &a.key).cmp(&(b.tree, &b.key)));
@@ -170,8 +172,8 @@ impl LockTable {
         if owner.pending.is_some() {
             return;
         }
-        // What was claimed becomes one with the others.
-        owner.claim = None;
+        // Else it would become one with the others.
+        self.give_up_claims(owner);
         let left = owner.ranges.iter().map(|tree| self.merge_gaps_of(owner.id, *tree));
         owner.gaps_left = left.sum();
         owner.gaps_new = 0;

@@ -206,12 +206,12 @@ fn a_claim_of_what_is_held_gives_up_nothing() {
     table.acquire(&mut owner, lock, Wait::Never, &MemClock::new()).unwrap();
     assert!(lock_gap(&table, &mut owner, 500));
     table.claim(&mut owner, 1, (&key(10), &key(90)), &MemClock::new()).unwrap();
-    table.give_up_claim(&mut owner);
+    table.give_up_claim(&mut owner, 1);
     assert!(!is_free(&table, 500) && !is_free(&table, 5) && !is_free(&table, 50));
     // One of something new goes, and leaves what was there.
     table.claim(&mut owner, 1, (&key(600), &key(700)), &MemClock::new()).unwrap();
     assert!(!is_free(&table, 650));
-    table.give_up_claim(&mut owner);
+    table.give_up_claim(&mut owner, 1);
     assert!(is_free(&table, 650) && !is_free(&table, 500));
     end(&table, &mut [owner]);
 }

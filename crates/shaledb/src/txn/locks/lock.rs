@@ -43,7 +43,7 @@ impl Mode {
 }
 
 /// The keys that a lock is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Span<'a> {
     /// One key.
     Key(&'a [u8]),

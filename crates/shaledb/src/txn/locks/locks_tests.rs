@@ -180,10 +180,20 @@ fn interleavings_of_a_gap_and_a_writer() {
 
 #[cfg(not(shuttle))]
 mod stepped {
+    use super::tree_locks::looks;
     use super::*;
 
     fn ask(table: &LockTable, owner: &mut Owner, lock: Lock<'_>) -> Result<(), Refusal> {
         table.acquire(owner, lock, Wait::Step, &MemClock::new())
+    }
+
+    fn key(key: &[u8], mode: Mode) -> Lock<'_> {
+        Lock { tree: 1, span: Span::Key(key), mode }
+    }
+
+    #[track_caller]
+    fn waits(result: Result<(), Refusal>) {
+        assert!(matches!(result, Err(Refusal::Queued { .. })), "{result:?}");
     }
 
     #[track_caller]
@@ -321,6 +331,88 @@ mod stepped {
         assert!((200..1000).contains(&count), "{count}");
         assert_eq!(table.counts(), (count as usize, 0, 0));
         owners.iter_mut().for_each(|owner| table.release(owner));
+        assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
+    }
+
+    /// What a wait behind many others costs: a few looks at each of them, though each of them waits for
+    /// all that came before; and one of a transaction for which nobody can wait, a look at none.
+    #[test]
+    fn a_wait_behind_many_looks_at_each_of_them_a_few_times() {
+        const MANY: u64 = 300;
+        for shared in [0, 2, 1] {
+            let table = LockTable::new(1 << 20);
+            let mut holder = table.owner();
+            ask(&table, &mut holder, key(b"k", Mode::Shared)).unwrap();
+            let mut many: Vec<Owner> = (0..MANY).map(|_| table.owner()).collect();
+            let mode = |n: u64| match shared {
+                0 => Mode::Write,
+                _ if n.is_multiple_of(shared) => Mode::Exclusive,
+                _ => Mode::Shared,
+            };
+            let mut most = 0;
+            for (n, owner) in many.iter_mut().enumerate() {
+                ask(&table, owner, Lock { tree: 2, ..key(&n.to_be_bytes(), Mode::Write) }).unwrap();
+                looks::take();
+                waits(ask(&table, owner, key(b"k", mode(n as u64))));
+                most = most.max(looks::take());
+            }
+            assert!(most < 10 * MANY, "{most}");
+            // Nobody can wait for this one. Nor is it dear to ask what has become of it.
+            let mut last = table.owner();
+            for _ in 0..2 {
+                waits(ask(&table, &mut last, key(b"k", Mode::Write)));
+                let looks = looks::take();
+                assert!(looks < 20, "{looks}");
+            }
+            // One in the middle is waited for by him whom all wait for, which is a deadlock.
+            let middle = MANY as usize / 2;
+            let held = middle.to_be_bytes();
+            let answer = ask(&table, &mut holder, Lock { tree: 2, ..key(&held, Mode::Write) });
+            let looks = looks::take();
+            assert!(looks < 20 * MANY, "{looks}");
+            assert_eq!(table.deadlocks().0, 1, "{answer:?}");
+            for owner in many.iter_mut().chain([&mut holder, &mut last]) {
+                table.release(owner);
+            }
+            assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
+        }
+    }
+
+    /// An observer is told of all who are in the way once, and then of those who hold what is waited
+    /// for: without a look at the others.
+    #[test]
+    fn who_waits_long_tells_of_holders_only() {
+        let table = LockTable::new(1 << 20);
+        let told = Arc::new(AtomicU64::new(0));
+        let sum = told.clone();
+        let observe = move |_, all: &[TxnId]| {
+            sum.fetch_add(all.len() as u64, Ordering::Relaxed);
+        };
+        assert!(table.observed.set(Box::new(observe)));
+        let mut many: Vec<Owner> = (0..101).map(|_| table.owner()).collect();
+        ask(&table, &mut many[0], key(b"k", Mode::Write)).unwrap();
+        for owner in &mut many[1..100] {
+            waits(ask(&table, owner, key(b"k", Mode::Write)));
+        }
+        told.store(0, Ordering::Relaxed);
+        waits(ask(&table, &mut many[100], key(b"k", Mode::Write)));
+        assert_eq!(told.swap(0, Ordering::Relaxed), 100);
+        looks::take();
+        table.tell_of_holders(&many[100]);
+        assert_eq!((told.load(Ordering::Relaxed), looks::take()), (1, 1));
+        // Of one that has become a holder.
+        table.release(&mut many[0]);
+        table.tell_of_holders(&many[100]);
+        assert_eq!(told.load(Ordering::Relaxed), 2);
+        // Of a range with its row, too.
+        let mut scan = table.owner();
+        let row = key(b"k", Mode::Exclusive);
+        let (gap, clock) = (gap(b"a", b"k\0"), MemClock::new());
+        waits(table.acquire_row(&mut scan, gap, row, Wait::Step, &clock));
+        told.store(0, Ordering::Relaxed);
+        table.tell_of_holders(&scan);
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+        many.iter_mut().chain([&mut scan]).for_each(|owner| table.release(owner));
         assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
     }
 }

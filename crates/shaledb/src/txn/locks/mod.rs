@@ -29,6 +29,7 @@ mod shard;
 mod writers;
 mod waiter;
 mod cell;
+mod chains;
 mod owner;
 mod table;
 mod waits;

@@ -32,8 +32,9 @@ pub struct Owner {
     /// How many ranges of gaps it has got since they were merged, and how many were left then.
     pub(super) gaps_new: usize,
     pub(super) gaps_left: usize,
-    /// The last range asked for by [`super::LockTable::claim`], if it can be told from the others.
-    pub(super) claim: Option<Claim>,
+    /// The ranges got by [`super::LockTable::claim`] that can be given up: one of a tree, which is
+    /// the last that was got of it.
+    pub(super) claims: Vec<Claim>,
     pub(super) slot: Arc<Slot>,
     pub(super) pending: Option<Pending>,
     /// Where it is among the live ones, if it is.
@@ -85,7 +86,7 @@ impl Owner {
             range_is_new: false,
             gaps_new: 0,
             gaps_left: 0,
-            claim: None,
+            claims: Vec::new(),
             slot,
             pending: None,
             live_at,
@@ -140,7 +141,7 @@ impl Owner {
     /// any more.
     pub fn use_claim(&mut self, tree: TreeId, upper: &[u8], end: &[u8]) -> bool {
         let is_it = |claim: &&mut Claim| claim.tree == tree && claim.upper == upper;
-        let Some(claim) = self.claim.as_mut().filter(is_it) else { return false };
+        let Some(claim) = self.claims.iter_mut().find(is_it) else { return false };
         debug_assert!(end <= claim.upper.as_slice(), "it uses what it has claimed");
         claim.used.clear();
         claim.used.extend_from_slice(end);

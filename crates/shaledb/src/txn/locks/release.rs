@@ -1,7 +1,7 @@
 //! Letting go of locks: at the end, or of what the last calls have got.
 
-use super::lock::{Mode, TxnId};
-use super::owner::{HeldKey, KeysMark, Owner};
+use super::lock::{Lock, Mode, Span, TxnId};
+use super::owner::{Claim, HeldKey, KeysMark, Owner};
 use super::shard::Left;
 use super::table::LockTable;
 use crate::version::TreeId;
@@ -15,7 +15,7 @@ impl LockTable {
         }
         (owner.key_bytes, owner.keys_unmerged) = (0, 0);
         (owner.gaps_new, owner.gaps_left) = (0, 0);
-        owner.claim = None;
+        owner.claims.clear();
         let mut parts = Vec::new();
         for held in owner.keys.drain(..) {
             let mut cell = self.cells[usize::from(held.shard)].lock();
@@ -36,6 +36,40 @@ impl LockTable {
                 }
                 cell.shard.tidy();
             }
+        }
+        self.grant_parts(parts);
+    }
+
+    /// Gives up what the owner has claimed of a tree beyond what it uses: see
+    /// [`LockTable::claim`].
+    pub fn give_up_claim(&self, owner: &mut Owner, tree: TreeId) {
+        if let Some(at) = owner.claims.iter().position(|claim| claim.tree == tree) {
+            let claim = owner.claims.swap_remove(at);
+            self.give_up_unused(owner.id, &claim);
+        }
+    }
+
+    /// Gives up what the owner has claimed anywhere beyond what it uses.
+    pub(super) fn give_up_claims(&self, owner: &mut Owner) {
+        for claim in std::mem::take(&mut owner.claims) {
+            self.give_up_unused(owner.id, &claim);
+        }
+    }
+
+    fn give_up_unused(&self, owner: TxnId, claim: &Claim) {
+        let Claim { tree, lower, upper, used } = claim;
+        if used == upper {
+            return;
+        }
+        let used = Lock { tree: *tree, span: Span::Range(lower, Some(used)), mode: Mode::Gap };
+        let mut parts = Vec::new();
+        for cell in &self.cells {
+            let mut cell = cell.lock();
+            cell.shard.take_back(owner, *tree);
+            if claim.lower < claim.used {
+                cell.shard.cover(owner, used);
+            }
+            add_new(&mut parts, cell.promote(*tree));
         }
         self.grant_parts(parts);
     }

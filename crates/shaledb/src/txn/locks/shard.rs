@@ -25,9 +25,10 @@
 //! A request may have parts, in several shards or several of one: none is held before all are free.
 //! The shard then says only that its own are, see [`Promoted`].
 
+use super::deadlock::Blocker;
 use super::holders::{Holder, Holders};
 use super::lock::{Lock, Mode, OwnedSpan, Span, TxnId};
-use super::tree_locks::{Blocker, Bounds, KEY_BYTES, RangeLock, Request, TreeLocks};
+use super::tree_locks::{Bounds, KEY_BYTES, RangeLock, Request, TreeLocks};
 use crate::version::TreeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -208,16 +209,31 @@ impl Shard {
         locks.queue.push(Request { owner, span, mode, whole, passes: Vec::new() });
     }
 
-    /// Tells of those whom what `owner` has in the queue of a tree waits for.
-    pub fn blockers(&self, owner: TxnId, tree: TreeId, found: &mut dyn FnMut(Blocker)) {
+    /// Tells of those whom what `owner` has in the queue of a tree waits for, until `found` answers
+    /// false.
+    pub fn blockers(&self, owner: TxnId, tree: TreeId, found: &mut dyn FnMut(Blocker) -> bool) {
         let Some(locks) = self.trees.get(&tree) else { return };
+        let mut continues = true;
         for position in locks.positions(owner) {
             locks.blockers_at(position, &mut |blocker| {
                 debug_assert_ne!(blocker.id, owner, "nobody waits for himself");
-                found(blocker);
-                true
+                continues = found(blocker);
+                continues
             });
+            if !continues {
+                return;
+            }
         }
+    }
+
+    /// One of those whom what `owner` has in the queue of a tree waits for.
+    pub fn blocker(&self, owner: TxnId, tree: TreeId) -> Option<TxnId> {
+        let mut first = None;
+        self.blockers(owner, tree, &mut |blocker| {
+            first = Some(blocker.id);
+            false
+        });
+        first
     }
 
     /// From now on what `owner` has in the queue does not wait for what `other` has there.
@@ -257,11 +273,18 @@ impl Shard {
     /// One who holds what a request conflicts with.
     pub fn holder(&self, owner: TxnId, lock: Lock<'_>) -> Option<TxnId> {
         let mut holder = None;
-        self.trees.get(&lock.tree)?.conflicts(owner, lock.span, lock.mode, &mut |id| {
+        self.holders(owner, lock, &mut |id| {
             holder = Some(id);
             false
         });
         holder
+    }
+
+    /// Tells of those who hold what a request conflicts with, until `found` answers false.
+    pub fn holders(&self, owner: TxnId, lock: Lock<'_>, found: &mut dyn FnMut(TxnId) -> bool) {
+        if let Some(locks) = self.trees.get(&lock.tree) {
+            locks.conflicts(owner, lock.span, lock.mode, found);
+        }
     }
 
     /// Takes the request of `owner` out of the queue; answers whether it was there. Others may be

@@ -40,7 +40,10 @@ impl Shard {
 
     fn in_the_way_of(&self, owner: TxnId) -> Vec<TxnId> {
         let mut all = Vec::new();
-        self.blockers(owner, 1, &mut |blocker| all.push(blocker.id));
+        self.blockers(owner, 1, &mut |blocker| {
+            all.push(blocker.id);
+            true
+        });
         all
     }
 

@@ -3,6 +3,7 @@
 use super::cell::LockedCell;
 use super::deadlock::Report;
 use super::live::{About, Registry, Seen};
+use super::lock::{Lock, Span};
 use super::observer::Observed;
 use super::owner::Owner;
 use super::waiter::{Slot, Waits};
@@ -11,6 +12,7 @@ use crate::base::rank;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use crate::version::TreeId;
+use std::ops::Range;
 
 /// How many shards there are. A range is in all of them, so more would make ranges dear.
 pub(super) const SHARDS: usize = 16;
@@ -66,6 +68,17 @@ impl LockTable {
     pub(super) fn shard_of(tree: TreeId, key: &[u8]) -> usize {
         let hash = coding::hash(key) ^ u64::from(tree).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (hash >> 32) as usize % SHARDS
+    }
+
+    /// The shards that a lock is in.
+    pub(super) fn shards_of(lock: Lock<'_>) -> Range<usize> {
+        match lock.span {
+            Span::Key(key) => {
+                let shard = Self::shard_of(lock.tree, key);
+                shard..shard + 1
+            }
+            Span::Range(..) => 0..SHARDS,
+        }
     }
 
     /// How many deadlocks there were, and the last one and when it was, in clock nanoseconds.

@@ -1,6 +1,7 @@
 //! The locks of one tree in one shard: who holds which keys and ranges, who waits for them, and who
 //! is in whose way.
 
+use super::deadlock::Blocker;
 use super::holders::{Holder, Holders};
 use super::lock::{Mode, OwnedSpan, Span, TxnId};
 use std::collections::BTreeMap;
@@ -74,15 +75,6 @@ pub(super) struct Request {
     pub(super) passes: Vec<TxnId>,
 }
 
-/// One who is in the way of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blocker {
-    /// The transaction.
-    pub id: TxnId,
-    /// Whether it holds what the request conflicts with; else it has asked for it before.
-    pub holds: bool,
-}
-
 /// What a held key takes beside its bytes: its position in the tree, the counts of the shared key,
 /// and its position in the holder's list.
 pub const KEY_BYTES: usize = 112;
@@ -107,6 +99,8 @@ impl TreeLocks {
         mode: Mode,
         found: &mut dyn FnMut(TxnId) -> bool,
     ) {
+        #[cfg(test)]
+        looks::count();
         let in_the_way = |other: TxnId, held: Mode| other != owner && held.conflicts(mode);
         match span {
             Span::Key(key) => {
@@ -171,14 +165,24 @@ impl TreeLocks {
         found
     }
 
-    /// Whether `owner` holds something that this conflicts with.
-    pub(super) fn is_held_up_by(&self, owner: TxnId, request: &Request) -> bool {
-        let mut held_up = false;
-        self.conflicts(request.owner, request.span.get(), request.mode, &mut |holder| {
-            held_up = holder == owner;
-            !held_up
-        });
-        held_up
+    /// Whether `owner` holds what one who asks for this has to wait for.
+    fn holds_against(&self, owner: TxnId, span: Span<'_>, mode: Mode) -> bool {
+        #[cfg(test)]
+        looks::count();
+        let of_owner = |holder: &Holder| holder.owner == owner && holder.mode.conflicts(mode);
+        let key_held = match span {
+            Span::Key(key) => {
+                self.keys.get(key).is_some_and(|all| all.as_slice().iter().any(of_owner))
+            }
+            Span::Range(lower, Some(upper)) if upper <= lower => false,
+            Span::Range(lower, upper) => {
+                let end = upper.map_or(Bound::Unbounded, Bound::Excluded);
+                let mut inside = self.keys.range::<[u8], _>((Bound::Included(lower), end));
+                inside.any(|(_, holders)| holders.as_slice().iter().any(of_owner))
+            }
+        };
+        let of_owner = |range: &&RangeLock| range.owner == owner && range.mode.conflicts(mode);
+        key_held || self.ranges.iter().filter(of_owner).any(|range| range.span().overlaps(span))
     }
 
     /// Tells `found` of all whom this request of `owner` has to wait for, if those of the queue
@@ -196,16 +200,12 @@ impl TreeLocks {
             continues = found(Blocker { id, holds: true });
             continues
         });
+        let mut asks = Asks::new(self, owner, (span, mode), passes);
         for earlier in self.queue.iter().take(position) {
             if !continues {
                 return;
             }
-            if earlier.owner != owner
-                && earlier.mode.conflicts(mode)
-                && earlier.span.get().overlaps(span)
-                && !passes.contains(&earlier.owner)
-                && !self.is_held_up_by(owner, earlier)
-            {
+            if asks.is_behind(earlier) {
                 continues = found(Blocker { id: earlier.owner, holds: false });
             }
         }
@@ -347,5 +347,76 @@ impl TreeLocks {
         bytes += new.bytes() as isize;
         self.ranges.push(new);
         bytes
+    }
+}
+
+/// A request beside earlier ones, one after the other.
+pub(super) struct Asks<'a> {
+    locks: &'a TreeLocks,
+    owner: TxnId,
+    span: Span<'a>,
+    mode: Mode,
+    passes: &'a [TxnId],
+    /// What the one before asked for, and whether it waits for the owner: many ask for the same.
+    last: Option<(Span<'a>, Mode, bool)>,
+}
+
+impl<'a> Asks<'a> {
+    pub(super) fn new(
+        locks: &'a TreeLocks,
+        owner: TxnId,
+        (span, mode): (Span<'a>, Mode),
+        passes: &'a [TxnId],
+    ) -> Asks<'a> {
+        Asks { locks, owner, span, mode, passes, last: None }
+    }
+
+    /// Of a request in the queue.
+    pub(super) fn of(locks: &'a TreeLocks, request: &'a Request) -> Asks<'a> {
+        let Request { owner, span, mode, passes, .. } = request;
+        Asks::new(locks, *owner, (span.get(), *mode), passes)
+    }
+
+    /// Whether it has to wait for an earlier one.
+    pub(super) fn is_behind(&mut self, earlier: &'a Request) -> bool {
+        #[cfg(test)]
+        looks::count();
+        earlier.owner != self.owner
+            && earlier.mode.conflicts(self.mode)
+            && earlier.span.get().overlaps(self.span)
+            && !self.passes.contains(&earlier.owner)
+            && !self.holds_up(earlier)
+    }
+
+    /// Whether the owner holds what an earlier one waits for.
+    fn holds_up(&mut self, earlier: &'a Request) -> bool {
+        let (span, mode) = (earlier.span.get(), earlier.mode);
+        if let Some((last_span, last_mode, holds)) = self.last
+            && (last_span, last_mode) == (span, mode)
+        {
+            return holds;
+        }
+        let holds = self.locks.holds_against(self.owner, span, mode);
+        self.last = Some((span, mode, holds));
+        holds
+    }
+}
+
+/// How much was looked at, for tests of what waits cost.
+#[cfg(test)]
+pub(super) mod looks {
+    use std::cell::Cell;
+
+    thread_local! {
+        static COUNT: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count() {
+        COUNT.set(COUNT.get() + 1);
+    }
+
+    /// Since the last call, by this thread.
+    pub(in super::super) fn take() -> u64 {
+        COUNT.take()
     }
 }

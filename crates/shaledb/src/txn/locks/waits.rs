@@ -3,16 +3,17 @@
 //! Who begins to wait takes all shards, so that what is decided holds for all of them. A circle has
 //! edges of two kinds: to one who holds what is waited for, and to one who has merely asked for it
 //! before. An edge of the second kind is no reason to give way: the request passes the earlier one,
-//! which waits for it in any case. So a circle is a deadlock only if all of it is held.
+//! which waits for it in any case. So a circle is a deadlock only if all of it is held. Such a one
+//! is looked for first: who has given way leaves fewer others to pass.
 
 use super::ask::{Ask, Pending, Wait};
 use super::cell::{Entered, LockedCell};
-use super::deadlock::{self, Edge, Report, Waiting};
-use super::lock::{Lock, Mode, OwnedSpan, Span, TxnId};
+use super::chains::Chains;
+use super::deadlock::{self, Blocker, Blockers, Edge, Link, Report, Waiting};
+use super::lock::{Lock, OwnedSpan, Span, TxnId};
 use super::owner::{HeldKey, Owner};
 use super::refusal::Refusal;
-use super::table::{LockTable, SHARDS};
-use super::tree_locks::Blocker;
+use super::table::LockTable;
 use super::waiter::{Outcome, Waiter, Waits};
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
@@ -30,13 +31,18 @@ struct All<'a> {
 }
 
 impl All<'_> {
-    fn blockers(&self, waits: &Waits, id: TxnId) -> Vec<Blocker> {
-        let mut all: Vec<Blocker> = Vec::new();
-        let Some(waiter) = waits.get(&id) else { return all };
-        for cell in &self.cells[waiter.shards.clone()] {
-            cell.shard.blockers(id, waiter.waiting.tree, &mut |new| add(&mut all, new));
-        }
-        all
+    /// One whom a request waits for; 0 if there is none.
+    fn blocker(&self, id: TxnId, tree: TreeId, shards: Range<usize>) -> TxnId {
+        let found = self.cells[shards].iter().find_map(|cell| cell.shard.blocker(id, tree));
+        found.unwrap_or(0)
+    }
+
+    /// A circle of those who wait, through `start`; with `held`, one all of which is held.
+    fn circle(&self, waits: &Waits, start: TxnId, held: bool) -> Option<Vec<Link>> {
+        let shards = self.cells.iter().map(|cell| &cell.shard).collect();
+        let circle = Chains::new(shards, waits).circle(start, held)?;
+        assert!(circle.len() > 1, "nobody waits for himself");
+        Some(circle)
     }
 
     /// Grants what one waits for, if all of it is free.
@@ -75,28 +81,6 @@ impl All<'_> {
             }
         }
     }
-
-    /// Gives up what an owner has claimed and does not use yet.
-    fn give_up_claim(&mut self, waits: &Waits, owner: &mut Owner) {
-        let Some(claim) = owner.claim.take() else { return };
-        let used = Span::Range(&claim.lower, Some(&claim.used));
-        let lock = Lock { tree: claim.tree, span: used, mode: Mode::Gap };
-        for cell in &mut self.cells {
-            cell.shard.take_back(owner.id, claim.tree);
-            if claim.lower < claim.used {
-                cell.shard.cover(owner.id, lock);
-            }
-        }
-        self.promote(waits, 0..SHARDS, claim.tree);
-    }
-}
-
-/// Adds one to those who are in the way, once.
-fn add(all: &mut Vec<Blocker>, new: Blocker) {
-    match all.iter_mut().find(|other| other.id == new.id) {
-        Some(other) => other.holds |= new.holds,
-        None => all.push(new),
-    }
 }
 
 impl LockTable {
@@ -117,14 +101,6 @@ impl LockTable {
         }
     }
 
-    /// Gives up what the owner has claimed beyond what it uses: see [`LockTable::claim`].
-    pub fn give_up_claim(&self, owner: &mut Owner) {
-        if owner.claim.is_some() {
-            let waits = self.waits.lock();
-            self.freeze().give_up_claim(&waits, owner);
-        }
-    }
-
     /// Who is in the way of a request for a key, as one sees at once.
     fn holder_of(&self, owner: &Owner, ask: Ask<'_>, shard: usize) -> Option<TxnId> {
         self.cells[shard].lock().shard.holder(owner.id, ask.first)
@@ -140,25 +116,19 @@ impl LockTable {
     ) -> Result<(), Refusal> {
         assert!(owner.pending.is_none(), "a transaction waits for one request at a time");
         let tree = ask.first.tree;
-        let shards = match ask.first.span {
-            Span::Key(key) => {
-                let shard = Self::shard_of(tree, key);
-                shard..shard + 1
-            }
-            Span::Range(..) => 0..SHARDS,
-        };
+        let shards = Self::shards_of(ask.first);
         if wait == Wait::Never
             && shards.len() == 1
             && let Some(holder) = self.holder_of(owner, ask, shards.start)
         {
             return Err(Refusal::Timeout { holder });
         }
-        let mut waits = self.waits.lock();
-        let mut all = self.freeze();
         if wait != Wait::Never {
             owner.waits += 1;
-            all.give_up_claim(&waits, owner);
+            self.give_up_claims(owner);
         }
+        let mut waits = self.waits.lock();
+        let mut all = self.freeze();
         *owner.slot.outcome.lock() = Outcome::Open;
         let waiting = self.enqueue(&mut all, owner, ask, &shards);
         let slot = owner.slot.clone();
@@ -168,8 +138,11 @@ impl LockTable {
         let asked = ask.locks().into_iter().map(|lock| (OwnedSpan::new(lock.span), lock.mode));
         owner.pending = Some(Pending { asked: asked.collect(), waiting, shards: shards.clone() });
         all.try_grant(&waits, owner.id);
-        self.break_circles(owner.id, &mut waits, &mut all, wait, clock);
-        let holder = all.blockers(&waits, owner.id).first().map_or(0, |blocker| blocker.id);
+        // Nobody waits for one who holds nothing, and whose request is the last of all.
+        if !owner.keys.is_empty() || !owner.ranges.is_empty() {
+            self.break_circles(owner.id, &mut waits, &mut all, wait, clock);
+        }
+        let holder = all.blocker(owner.id, tree, shards.clone());
         if wait == Wait::Never && all.cancel(shards, owner.id, tree) {
             waits.remove(&owner.id);
             owner.pending = None;
@@ -220,11 +193,14 @@ impl LockTable {
 
     /// Whom a request waits for now.
     fn blockers_of(&self, id: TxnId, tree: TreeId, shards: Range<usize>) -> Vec<TxnId> {
-        let mut found = Vec::new();
+        let mut found = Blockers::default();
         for cell in &self.cells[shards] {
-            cell.lock().shard.blockers(id, tree, &mut |new| add(&mut found, new));
+            cell.lock().shard.blockers(id, tree, &mut |new| {
+                found.add(new);
+                true
+            });
         }
-        found.into_iter().map(|blocker| blocker.id).collect()
+        found.ids()
     }
 
     /// Whom one who waits waits for.
@@ -233,6 +209,7 @@ impl LockTable {
         self.blockers_of(id, waiter.waiting.tree, waiter.shards.clone())
     }
 
+    /// Tells the observer who is in the owner's way.
     fn tell_observer(&self, owner: &Owner) {
         let Some(pending) = &owner.pending else { return };
         // The shards are free again when the observer is called.
@@ -241,9 +218,28 @@ impl LockTable {
         });
     }
 
-    /// While `start` is in a circle of waits, makes one pass another who does not hold anything
-    /// that it waits for, or else one of the circle give way. Who does not wait gives no reason for
-    /// that.
+    /// Tells the observer, who knows all that came before, which of them hold what the owner waits
+    /// for now. So that a thousand who wait for one key do not look through all of them each time.
+    pub(super) fn tell_of_holders(&self, owner: &Owner) {
+        let Some(pending) = &owner.pending else { return };
+        self.observed.tell(owner.id, || {
+            let mut found = Blockers::default();
+            for (span, mode) in &pending.asked {
+                let lock = Lock { tree: pending.waiting.tree, span: span.get(), mode: *mode };
+                for cell in &self.cells[Self::shards_of(lock)] {
+                    cell.lock().shard.holders(owner.id, lock, &mut |id| {
+                        found.add(Blocker { id, holds: true });
+                        true
+                    });
+                }
+            }
+            found.ids()
+        });
+    }
+
+    /// While `start` is in a circle of waits, makes one of the circle give way, or, where all of it
+    /// is not held, one pass another who does not hold anything that it waits for. Who does not
+    /// wait gives no reason for the former.
     fn break_circles(
         &self,
         start: TxnId,
@@ -253,43 +249,53 @@ impl LockTable {
         clock: &dyn Clock,
     ) {
         loop {
-            let ids = |id| all.blockers(waits, id).into_iter().map(|blocker| blocker.id).collect();
-            let Some(circle) = deadlock::find_circle(start, ids) else { return };
-            assert!(circle.len() > 1, "nobody waits for himself");
-            let next = circle.iter().copied().cycle().skip(1);
-            let pairs: Vec<_> = circle.iter().copied().zip(next).collect();
-            let merely_asked = pairs.iter().find(|(waiter, other)| {
-                let blockers = all.blockers(waits, *waiter);
-                blockers.iter().any(|blocker| blocker.id == *other && !blocker.holds)
-            });
-            if let Some(&(waiter, other)) = merely_asked
-                && let Some(Waiter { shards, waiting, .. }) = waits.get(&waiter)
-            {
-                for cell in &mut all.cells[shards.clone()] {
-                    cell.shard.pass(waiter, waiting.tree, other);
+            if let Some(circle) = all.circle(waits, start, true) {
+                if wait == Wait::Never {
+                    return;
                 }
-                all.try_grant(waits, waiter);
-                continue;
-            }
-            if wait == Wait::Never {
+                if self.give_way(&circle, waits, all, clock) {
+                    continue;
+                }
                 return;
             }
-            let edges = pairs.into_iter().filter_map(|(waiter, holder)| {
-                let waiting = waits.get(&waiter)?.waiting.clone();
-                Some(Edge { waiter, waiting, holder })
-            });
-            let edges: Vec<Edge> = edges.collect();
-            assert_eq!(edges.len(), circle.len(), "each of a circle waits");
-            let Some(victim) = deadlock::victim(&edges) else { return };
-            let Some(Waiter { shards, waiting, slot }) = waits.remove(&victim) else { return };
-            let was_there = all.cancel(shards.clone(), victim, waiting.tree);
-            debug_assert!(was_there, "who is in a circle is in a queue");
-            let report = Arc::new(Report { edges, victim });
-            slot.tell(Outcome::Deadlock(report.clone()));
-            self.deadlocks.fetch_add(1, Ordering::Relaxed);
-            *self.last_deadlock.lock() = Some((report, clock.now_nanos()));
-            all.promote(waits, shards, waiting.tree);
+            let Some(circle) = all.circle(waits, start, false) else { return };
+            let merely_asked = circle.iter().position(|link| !link.holds);
+            assert!(merely_asked.is_some(), "there is none all of which is held");
+            let Some(at) = merely_asked else { return };
+            let (waiter, other) = (circle[at].waiter, circle[(at + 1) % circle.len()].waiter);
+            let Some(Waiter { shards, waiting, .. }) = waits.get(&waiter) else { return };
+            for cell in &mut all.cells[shards.clone()] {
+                cell.shard.pass(waiter, waiting.tree, other);
+            }
+            all.try_grant(waits, waiter);
         }
+    }
+
+    /// Makes one of a circle give way; answers whether it did.
+    fn give_way(
+        &self,
+        circle: &[Link],
+        waits: &mut Waits,
+        all: &mut All<'_>,
+        clock: &dyn Clock,
+    ) -> bool {
+        let next = circle.iter().cycle().skip(1);
+        let edges = circle.iter().zip(next).filter_map(|(link, next)| {
+            let waiting = waits.get(&link.waiter)?.waiting.clone();
+            Some(Edge { waiter: link.waiter, waiting, holder: next.waiter })
+        });
+        let edges: Vec<Edge> = edges.collect();
+        assert_eq!(edges.len(), circle.len(), "each of a circle waits");
+        let Some(victim) = deadlock::victim(&edges) else { return false };
+        let Some(Waiter { shards, waiting, slot }) = waits.remove(&victim) else { return false };
+        let was_there = all.cancel(shards.clone(), victim, waiting.tree);
+        debug_assert!(was_there, "who is in a circle is in a queue");
+        let report = Arc::new(Report { edges, victim });
+        slot.tell(Outcome::Deadlock(report.clone()));
+        self.deadlocks.fetch_add(1, Ordering::Relaxed);
+        *self.last_deadlock.lock() = Some((report, clock.now_nanos()));
+        all.promote(waits, shards, waiting.tree);
+        true
     }
 
     /// Waits until the owner's request is decided or the time is up.
@@ -326,8 +332,8 @@ impl LockTable {
                     false => self.end_wait(owner),
                 };
             }
-            // Others may have come into its way meanwhile.
-            self.tell_observer(owner);
+            // Others may hold it by now.
+            self.tell_of_holders(owner);
         }
     }
 
@@ -371,8 +377,8 @@ impl LockTable {
         if matches!(*owner.slot.outcome.lock(), Outcome::Open) {
             if is_it {
                 let (tree, shards) = (pending.waiting.tree, pending.shards.clone());
-                let blockers = self.blockers_of(owner.id, tree, shards);
-                if let Some(&holder) = blockers.first() {
+                let blocker = |cell: &LockedCell| cell.lock().shard.blocker(owner.id, tree);
+                if let Some(holder) = self.cells[shards].iter().find_map(blocker) {
                     return Err(Refusal::Queued { holder });
                 }
             }

@@ -1,6 +1,8 @@
 //! Who waits for whom, and that nobody gives way without need: random requests against a plain book
 //! of what is held.
 
+use super::super::escalate::FEW;
+use super::super::lock::Mode;
 use super::*;
 use crate::fs::mem::MemClock;
 use crate::txn::Writers;
@@ -128,6 +130,56 @@ fn a_claim_is_given_up_beyond_what_is_used() {
     assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
 }
 
+fn free_to_write(table: &LockTable, lock: Lock<'_>) -> bool {
+    let mut other = table.owner();
+    let free = table.acquire(&mut other, lock, Wait::Never, &MemClock::new()).is_ok();
+    table.release(&mut other);
+    free
+}
+
+/// A scan of each of two trees, as of a join: whatever either has claimed ahead is given up by who
+/// waits, and that of one tree by who asks for another range of it, or makes ranges of keys there.
+#[test]
+fn the_claims_of_two_scans_are_given_up() {
+    let clock = MemClock::new();
+    let of = |tree, lock| Lock { tree, ..lock };
+    for way in 0..5 {
+        let table = LockTable::new(1 << 20);
+        let (mut join, mut other) = (table.owner(), table.owner());
+        table.acquire(&mut other, key(b"r", Mode::Exclusive), Wait::Never, &clock).unwrap();
+        for tree in [1, 2] {
+            table.claim(&mut join, tree, (b"c", b"m"), &clock).unwrap();
+            assert!(join.use_claim(tree, b"m", b"f"));
+        }
+        for tree in [1, 2] {
+            assert!(!free_to_write(&table, of(tree, key(b"g", Mode::Write))));
+        }
+        match way {
+            0 => waits(ask(&table, &mut join, key(b"r", Mode::Exclusive))),
+            1 => ask(&table, &mut join, range(b"s", b"t", Mode::Gap)).unwrap(),
+            2 => table.claim(&mut join, 1, (b"e", b"g"), &clock).unwrap(),
+            3 => {
+                for n in 0..9 {
+                    ask(&table, &mut join, key(&[b'a', n], Mode::Shared)).unwrap();
+                }
+                assert!(table.escalate(&mut join, FEW));
+            }
+            _ => table.merge_gaps(&mut join),
+        }
+        let all = !matches!(way, 1 | 2);
+        for (tree, gone) in [(1, true), (2, all)] {
+            let context = format!("{way} {tree}");
+            assert!(!free_to_write(&table, of(tree, key(b"e", Mode::Write))), "{context}");
+            let free = free_to_write(&table, of(tree, key(b"g", Mode::Write)));
+            assert_eq!(free, gone, "{context}");
+            assert_eq!(join.use_claim(tree, b"m", b"g"), !gone, "{context}");
+        }
+        table.release(&mut join);
+        table.release(&mut other);
+        assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
+    }
+}
+
 /// A stream of others who share a key does not keep out one who waits for it alone.
 #[test]
 fn nobody_who_waits_is_overtaken_by_a_stream() {
@@ -204,9 +256,12 @@ fn nobody_gives_way_without_need() {
     let mut deadlocks = 0;
     for seed in 0..400 {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
-        let count = rng.random_range(2..6);
+        let count = rng.random_range(2..if seed % 4 == 0 { 16 } else { 6 });
         let table = LockTable::new(1 << 20);
         let mut owners: Vec<Owner> = (0..count).map(|_| table.owner()).collect();
+        for owner in &mut owners {
+            owner.note_writes(rng.random_range(0..4), 0);
+        }
         let mut book = Book::default();
         for step in 0..150 {
             let who = rng.random_range(0..count);
@@ -226,6 +281,9 @@ fn nobody_gives_way_without_need() {
                 deadlocks += found;
                 let context = format!("seed {seed}, step {step}: {who} asks for {asked:?}");
                 assert_eq!(found > 0, expected, "{context}");
+                if found > 0 {
+                    check_report(&table, &owners, &book, who, &asked);
+                }
                 match result {
                     Ok(()) => book.held.entry(who).or_default().extend(asked),
                     Err(Refusal::Queued { .. }) => drop(book.waiting.insert(who, asked)),
@@ -239,6 +297,7 @@ fn nobody_gives_way_without_need() {
             }
             look_after_waits(&table, &mut owners, &mut book);
             check(&table, &owners, &book);
+            no_circle_is_left(&table);
         }
         // Whoever goes on ends: then all do.
         while (0..count).any(|who| book.held.contains_key(&who) || book.waiting.contains_key(&who))
@@ -321,6 +380,37 @@ fn check(table: &LockTable, owners: &[Owner], book: &Book) {
         }
         true
     });
+}
+
+/// The last deadlock begins with the one who asked; each of it waits for what the next one holds;
+/// and the lightest has given way.
+fn check_report(table: &LockTable, owners: &[Owner], book: &Book, who: usize, asked: &[Held]) {
+    let Some((report, _)) = table.deadlocks().1 else { panic!() };
+    let at = |id| owners.iter().position(|owner| owner.id() == id).unwrap();
+    let edges = &report.edges;
+    assert_eq!(edges[0].waiter, owners[who].id());
+    for (edge, next) in edges.iter().zip(edges.iter().cycle().skip(1)) {
+        assert_eq!(edge.holder, next.waiter);
+        let waiter = at(edge.waiter);
+        let asked = if waiter == who { asked } else { &book.waiting[&waiter] };
+        assert!(book.holders(waiter, asked).contains(&at(edge.holder)), "{report:?}");
+    }
+    let weight = |edge: &Edge| edge.waiting.writes + edge.waiting.locks;
+    let victim = edges.iter().find(|edge| edge.waiter == report.victim).map(weight);
+    assert_eq!(victim, edges.iter().map(weight).min(), "{report:?}");
+}
+
+/// Of all who wait, whether for holders or for those who came before, some wait for nobody who
+/// waits; without these there are such again; until nobody is left.
+fn no_circle_is_left(table: &LockTable) {
+    let waits = table.waits.lock();
+    let mut left: BTreeMap<TxnId, Vec<TxnId>> =
+        waits.keys().map(|id| (*id, table.blockers(&waits, *id))).collect();
+    while !left.is_empty() {
+        let (before, waiting) = (left.len(), left.keys().copied().collect::<BTreeSet<_>>());
+        left.retain(|_, all| all.iter().any(|id| waiting.contains(id)));
+        assert!(left.len() < before, "{left:?}");
+    }
 }
 
 /// What is told of writers ahead is what a walk through all that is held finds, from either end.

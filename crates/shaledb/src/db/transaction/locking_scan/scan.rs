@@ -416,7 +416,7 @@ impl LockingScan {
                 }
             }
             // It is not to hold what is ahead while it waits.
-            transaction.give_up_claim();
+            transaction.give_up_claim(tree);
             (self.passed, self.gaps_to) = (0, Vec::new());
         }
         transaction.protect_row(&self.tree, gap, row, mode)
