@@ -156,6 +156,37 @@ fn writers_at_once_leave_the_trees_equal() {
     });
 }
 
+/// A key and more come in tables, then another key in a commit.
+fn load_and_put(world: &World) {
+    for round in 0..2u8 {
+        let mut ingest = world.a.ingest().unwrap();
+        ingest.add(&[round, 0], b"loaded").unwrap();
+        ingest.finish().unwrap();
+        world.a.put(&[round, 1], b"put").unwrap();
+    }
+}
+
+/// What is found of them is the beginning of what was committed.
+fn scan_loads(world: &World) {
+    for _ in 0..5 {
+        let rows = world.a.scan(..[2u8]).unwrap();
+        let found: Vec<Vec<u8>> = rows.map(|row| row.unwrap().0).collect();
+        let order = [[0, 0], [0, 1], [1, 0], [1, 1]];
+        assert!(found.len() <= 4 && found == order[..found.len()], "{found:?}");
+        let both = world.a.multi_get(&[[0, 0], [0, 1]]).unwrap();
+        assert!(both[0].is_some() || both[1].is_none(), "a commit is seen, and no load before it");
+    }
+}
+
+#[test]
+fn a_read_sees_no_commit_without_the_bulk_load_before_it() {
+    explore(|| {
+        let world = world();
+        together(&world, &[load_and_put, scan_loads, scan_loads]);
+        scan_loads(&world);
+    });
+}
+
 #[test]
 fn a_snapshot_keeps_its_versions_through_a_compaction() {
     explore(|| {

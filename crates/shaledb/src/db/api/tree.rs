@@ -163,7 +163,8 @@ impl Tree {
             return self.followed_view(view, snapshot);
         }
         // The state first: a later sequence number sees nothing that it lacks, but for what was
-        // committed since to a newer memtable, and then the answer is as of the seal.
+        // committed since to a newer memtable, or as tables, with which a newer memtable comes.
+        // Then the answer is as of the seal.
         let state = self.state()?;
         let newest = core.visible.load(Ordering::Acquire);
         Ok((state, snapshot.map_or(newest, Snapshot::seq)))

@@ -49,6 +49,16 @@ fn is_same(some: &[Arc<Memtable>], others: &[Arc<Memtable>]) -> bool {
     some.len() == others.len() && some.iter().zip(others).all(|(a, b)| Arc::ptr_eq(a, b))
 }
 
+/// What a tree is written to after a change. Tables that are published come with a memtable of
+/// their own: who still reads the state before them must not find there what is committed later.
+fn active_after(before: &TreeState, publish: Option<SeqNo>) -> Arc<Memtable> {
+    if publish.is_none() {
+        return before.active.clone();
+    }
+    assert!(before.active.is_empty(), "nothing is written between a seal and what is published");
+    Arc::new(Memtable::new())
+}
+
 impl Core {
     /// Makes `edit` durable and visible. `flushed` are the memtables whose content is in it.
     /// After an error nothing has changed; the caller removes the tables it had written.
@@ -71,7 +81,8 @@ impl Core {
     /// Makes changes of several trees durable together, and visible tree by tree; right after,
     /// reads see up to `publish`, if there is such a number. Trees that have been dropped are left
     /// out; an error if all have. Answers with those that were there. `decided` is a prepared
-    /// transaction whose tables these are.
+    /// transaction whose tables these are. Who publishes holds the leader's lock, and has flushed
+    /// what the trees had in memory.
     pub fn install_all(
         &self,
         changes: Vec<Change<'_>>,
@@ -121,7 +132,11 @@ impl Core {
                 let sealed = without(&state.sealed, change.flushed);
                 let flushed = &state.sealed[sealed.len()..];
                 assert!(is_same(flushed, change.flushed), "the oldest memtables are flushed first");
-                TreeState { active: state.active.clone(), sealed, version: next.version.clone() }
+                TreeState {
+                    active: active_after(state, publish),
+                    sealed,
+                    version: next.version.clone(),
+                }
             });
         }
         if let Some(seq) = publish {

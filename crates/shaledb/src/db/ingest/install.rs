@@ -208,3 +208,7 @@ fn ingest_level(
     assert!((0..best).all(free), "nothing newer lies below");
     best
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "install_tests.rs"]
+mod tests;

@@ -105,7 +105,8 @@ pub struct Link {
 }
 
 /// A circle through `start`, from there on, if there is one; no other is shorter. `blockers` says
-/// whom one waits for. It may leave out, but for `start`, whom it has told of before, whoever asked.
+/// whom one waits for. It may leave out, but for `start`, whom it has told of before, whoever
+/// asked.
 pub fn find_circle(
     start: TxnId,
     mut blockers: impl FnMut(TxnId) -> Vec<Blocker>,

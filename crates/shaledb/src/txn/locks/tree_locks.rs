@@ -99,7 +99,7 @@ impl TreeLocks {
         mode: Mode,
         found: &mut dyn FnMut(TxnId) -> bool,
     ) {
-        #[cfg(test)]
+        #[cfg(all(test, not(shuttle)))]
         looks::count();
         let in_the_way = |other: TxnId, held: Mode| other != owner && held.conflicts(mode);
         match span {
@@ -167,7 +167,7 @@ impl TreeLocks {
 
     /// Whether `owner` holds what one who asks for this has to wait for.
     fn holds_against(&self, owner: TxnId, span: Span<'_>, mode: Mode) -> bool {
-        #[cfg(test)]
+        #[cfg(all(test, not(shuttle)))]
         looks::count();
         let of_owner = |holder: &Holder| holder.owner == owner && holder.mode.conflicts(mode);
         let key_held = match span {
@@ -379,7 +379,7 @@ impl<'a> Asks<'a> {
 
     /// Whether it has to wait for an earlier one.
     pub(super) fn is_behind(&mut self, earlier: &'a Request) -> bool {
-        #[cfg(test)]
+        #[cfg(all(test, not(shuttle)))]
         looks::count();
         earlier.owner != self.owner
             && earlier.mode.conflicts(self.mode)
@@ -403,7 +403,7 @@ impl<'a> Asks<'a> {
 }
 
 /// How much was looked at, for tests of what waits cost.
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 pub(super) mod looks {
     use std::cell::Cell;
 
