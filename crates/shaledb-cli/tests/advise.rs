@@ -292,6 +292,38 @@ fn tables_bars_and_pages() {
     }
 }
 
+/// Shale is measured as its peers are; one that is not installed is named.
+#[test]
+fn engines_stand_beside_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("logs.jsonl"), shuffled(lines(log)).join("\n")).unwrap();
+    let flags = ["--key", "id", "--engines", "postgres,shale", "--engine-sample", "2M", "--check"];
+    let command = [&["advise", "logs.jsonl", "--html", "page.html", "--json"], &FEW[..]].concat();
+    let said: Value =
+        serde_json::from_str(&done(dir.path(), &[&command[..], &flags].concat())).unwrap();
+    let engines = &said["engines"];
+    let own = &engines["engines"][0];
+    assert_eq!(
+        (own["engine"].as_str(), engines["engines"].as_array().unwrap().len()),
+        (Some("shale"), 1)
+    );
+    assert_eq!(own["samples"].as_array().unwrap().len(), 3);
+    let size = &own["checked"]["size"];
+    let off = size["measured"].as_f64().unwrap() / size["predicted"].as_f64().unwrap() - 1.0;
+    let bound = own["size"]["bound"].as_f64().unwrap();
+    // Small trees may be at rest in other shapes.
+    assert!(off.abs() < bound.max(0.15), "{off} {bound}: {own}");
+    let missing = &engines["missing"][0];
+    assert!(missing["engine"] == "postgres", "{missing}");
+    assert!(missing["why"].as_str().unwrap().starts_with("not installed: "), "{missing}");
+    let page = std::fs::read_to_string(dir.path().join("page.html")).unwrap();
+    assert!(page.contains("<h2>Engines beside each other</h2>"));
+    let wrong = run(dir.path(), &["advise", "logs.jsonl", "--key", "id", "--engines", "oracle"]);
+    assert!(wrong.code == Some(2) && wrong.err.contains("no engine `oracle`"), "{}", wrong.err);
+    let pipe = run(dir.path(), &["advise", "-", "--format", "kv", "--engines", "shale"]);
+    assert!(pipe.code == Some(2) && pipe.err.contains("reads the source twice"), "{}", pipe.err);
+}
+
 /// What is wrong has a name and a line.
 #[track_caller]
 fn refused(name: &str, text: impl AsRef<[u8]>, flags: &[&str], code: i32, parts: &[&str]) {

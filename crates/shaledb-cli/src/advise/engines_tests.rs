@@ -110,7 +110,7 @@ fn figures_are_carried_on_and_checked() {
     };
     let words = words(&engines).join("\n");
     for part in [
-        "innodb would take 1 times Shale's space",
+        "innodb would take 1.00 times Shale's space",
         "postgres: not installed: x.",
         "Outside of the bound: size of innodb was predicted -10.0 % off",
     ] {
