@@ -15,7 +15,6 @@ use shaledb_lab::workloads::linkbench::graph::{
     Graph, GraphSession, LINK_TYPE, Link, NODE_TYPE, Node,
 };
 use shaledb_lab::workloads::linkbench::options::PARTITIONS;
-use shaledb_lab::workloads::rows::RowsOptions;
 use shaledb_lab::workloads::{insert, linkbench, rows, sysbench};
 use std::path::Path;
 use std::sync::Barrier;
@@ -43,18 +42,6 @@ fn model(folder: &Path, name: &str, trees: &[&str]) -> KvStore<Model> {
     KvStore::open(&folder.join(name), &setup(), trees).unwrap()
 }
 
-/// Rows of no file, whose keys come again.
-fn any_rows() -> RowsOptions {
-    RowsOptions {
-        file: "none".into(),
-        rows: 0,
-        bytes: 0,
-        key_bytes_max: 41,
-        repeats: true,
-        gets: 0,
-    }
-}
-
 /// How many partitions `linktable` has.
 fn partitions(store: &MariaDb) -> u64 {
     let query = "SELECT COUNT(*) FROM information_schema.partitions WHERE table_schema = DATABASE() \
@@ -79,16 +66,17 @@ fn agrees(form: Form) {
     agreement::sales(&store, &sales, 1, 400).unwrap();
     let oltp = model(path, "oltp", &sysbench::over_kv::TREES);
     agreement::oltp(&store, &oltp, 1, 800).unwrap();
-    let pairs = model(path, "pairs", &rows::over_kv::TREES);
-    agreement::pairs(&store, &pairs, &any_rows(), 1, 600).unwrap();
     store.wait_idle().unwrap();
-    let found = check_open(&store).unwrap();
-    assert!(found.contains("\"purchases1\":") && found.contains("\"sbtest0\":"), "{found}");
     let metrics = store.metrics().unwrap();
     assert!(metrics.wal_bytes > 0 && metrics.flush_bytes > 0, "{metrics:?}");
     let has_levels = matches!(form, Form::Myrocks | Form::Shale);
     assert_eq!(metrics.levels.is_empty(), !has_levels);
     assert_eq!(metrics.levels.iter().any(|level| level.bytes > 0), has_levels);
+    let pairs = model(path, "pairs", &rows::over_kv::TREES);
+    agreement::pairs(&store, &pairs, 1, 600).unwrap();
+    store.wait_idle().unwrap();
+    let found = check_open(&store).unwrap();
+    assert!(found.contains("\"purchases1\":") && found.contains("\"sbtest0\":"), "{found}");
     assert!(matches!(store.host(), Host::Processes(pids) if pids.len() == 1));
     store.close().unwrap();
 

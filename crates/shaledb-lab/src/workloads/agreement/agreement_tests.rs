@@ -5,7 +5,6 @@ use crate::setup::Setup;
 use crate::stores::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
 use crate::stores::kv::KvStore;
 use crate::stores::model::{Model, ModelHandle};
-use crate::workloads::rows::RowsOptions;
 use crate::workloads::{insert, linkbench, rows, sysbench};
 use std::path::Path;
 
@@ -14,18 +13,6 @@ const SEEDS: std::ops::Range<u64> = 0..4;
 fn open<E: Engine>(dir: &Path, name: &str, trees: &[&str]) -> KvStore<E> {
     let setup = Setup { memory: 16 << 20, memtable: 1 << 20, ..Setup::default() };
     KvStore::open(&dir.join(name), &setup, trees).unwrap()
-}
-
-/// Rows of no file, whose keys come again.
-fn any_rows() -> RowsOptions {
-    RowsOptions {
-        file: "none".into(),
-        rows: 0,
-        bytes: 0,
-        key_bytes_max: 41,
-        repeats: true,
-        gets: 0,
-    }
 }
 
 /// The three workloads with tables on a store and on the model.
@@ -49,7 +36,7 @@ fn compare_pairs<E: Engine>(seed: u64, steps: u32) -> Result<()> {
     let dir = tempfile::tempdir().unwrap();
     let trees = &rows::over_kv::TREES;
     let (one, other) = (open::<E>(dir.path(), "1", trees), open::<Model>(dir.path(), "2", trees));
-    pairs(&one, &other, &any_rows(), seed, steps)
+    pairs(&one, &other, seed, steps)
 }
 
 #[test]

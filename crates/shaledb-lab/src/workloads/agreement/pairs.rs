@@ -9,13 +9,27 @@ use crate::workloads::rows::store::{Pairs, PairsSession};
 
 /// Few keys, so that they come again.
 const KEYS: u64 = 300;
+const KEY_BYTES: u64 = 40;
 const VALUE_BYTES: u64 = 200;
 /// A value in fifty is longer than a page, and than a piece of a statement.
 const LONG_BYTES: u64 = 100_000;
 
+/// Rows of no file, whose keys come again.
+fn rows() -> RowsOptions {
+    RowsOptions {
+        file: "none".into(),
+        rows: 0,
+        bytes: 0,
+        key_bytes_max: KEY_BYTES + 1,
+        repeats: true,
+        gets: 0,
+    }
+}
+
 /// A key is never empty.
 fn key(random: &mut Random) -> Vec<u8> {
-    let mut key = bytes(&mut Random::named(random.below(KEYS), "agreement pairs key", 0), 40);
+    let mut key =
+        bytes(&mut Random::named(random.below(KEYS), "agreement pairs key", 0), KEY_BYTES);
     key.push(b'k');
     key
 }
@@ -38,16 +52,11 @@ fn look<S: PairsSession>(session: &mut S, key: &[u8]) -> Result<Option<String>> 
 /// # Errors
 ///
 /// A store fails, or answers otherwise than the other.
-pub fn pairs<A: Pairs, B: Pairs>(
-    tested: &A,
-    model: &B,
-    rows: &RowsOptions,
-    seed: u64,
-    steps: u32,
-) -> Result<()> {
-    tested.create(rows)?;
-    model.create(rows)?;
-    let (mut one, mut other) = (tested.session(rows)?, model.session(rows)?);
+pub fn pairs<A: Pairs, B: Pairs>(tested: &A, model: &B, seed: u64, steps: u32) -> Result<()> {
+    let rows = rows();
+    tested.create(&rows)?;
+    model.create(&rows)?;
+    let (mut one, mut other) = (tested.session(&rows)?, model.session(&rows)?);
     let mut random = Random::named(seed, "agreement pairs", 0);
     let mut step = |random: &mut Random| -> Result<()> {
         if random.below(4) > 0 {
