@@ -1,11 +1,37 @@
 //! Plain scans of transactions.
 
-use crate::error::shale_error;
+use crate::error::{Fail, shale_error};
 use crate::guard::{can_store, give, guard, handle, handle_mut};
 use crate::scan::{range, shale_scan};
 use crate::tree::shale_tree;
 use crate::txn::shale_txn;
+use shaledb::{Result, Scan, ScanOptions, Transaction, Tree};
 use std::ffi::c_void;
+
+/// Bytes with their length.
+type Bytes = (*const c_void, usize);
+
+/// Begins a scan of a range by one of the transaction's calls.
+///
+/// # Safety
+///
+/// The handles are live, the bounds have their lengths, and `scan` is a place for a pointer.
+unsafe fn begin(
+    call: fn(&mut Transaction, &Tree, ScanOptions<'_>) -> Result<Scan>,
+    (txn, tree): (*mut shale_txn, *const shale_tree),
+    (lower, upper): (Bytes, Bytes),
+    fill_cache: bool,
+    scan: *mut *mut shale_scan,
+) -> std::result::Result<(), Fail> {
+    can_store(scan, "scan")?;
+    // SAFETY: bytes with their lengths.
+    let options = unsafe { range(lower, upper, fill_cache) }?;
+    // SAFETY: live handles.
+    let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
+    let begun = call(&mut txn.txn, &tree.tree, options)?;
+    // SAFETY: a place for a pointer.
+    unsafe { give(scan, "scan", shale_scan(begun)) }
+}
 
 /// A scan of what shale_txn_get finds without a lock, own writes of before the scan included. It
 /// may be used beside other calls, and after the transaction's end.
@@ -22,14 +48,16 @@ pub unsafe extern "C" fn shale_txn_scan(
     scan: *mut *mut shale_scan,
 ) -> *mut shale_error {
     guard(|| {
-        can_store(scan, "scan")?;
-        // SAFETY: bytes with their lengths.
-        let options = unsafe { range((lower, lower_len), (upper, upper_len), fill_cache) }?;
-        // SAFETY: live handles.
-        let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
-        let begun = txn.txn.scan(&tree.tree, options)?;
-        // SAFETY: a place for a pointer.
-        unsafe { give(scan, "scan", shale_scan(begun)) }
+        // SAFETY: as the caller promises.
+        unsafe {
+            begin(
+                Transaction::scan,
+                (txn, tree),
+                ((lower, lower_len), (upper, upper_len)),
+                fill_cache,
+                scan,
+            )
+        }
     })
 }
 
@@ -49,13 +77,15 @@ pub unsafe extern "C" fn shale_txn_scan_newest(
     scan: *mut *mut shale_scan,
 ) -> *mut shale_error {
     guard(|| {
-        can_store(scan, "scan")?;
-        // SAFETY: bytes with their lengths.
-        let options = unsafe { range((lower, lower_len), (upper, upper_len), fill_cache) }?;
-        // SAFETY: live handles.
-        let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
-        let begun = txn.txn.scan_newest(&tree.tree, options)?;
-        // SAFETY: a place for a pointer.
-        unsafe { give(scan, "scan", shale_scan(begun)) }
+        // SAFETY: as the caller promises.
+        unsafe {
+            begin(
+                Transaction::scan_newest,
+                (txn, tree),
+                ((lower, lower_len), (upper, upper_len)),
+                fill_cache,
+                scan,
+            )
+        }
     })
 }

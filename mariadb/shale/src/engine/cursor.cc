@@ -16,39 +16,48 @@ void fetch_after(std::string_view value) {
   for (size_t line = 0; line < kLines; line++) __builtin_prefetch(next + line * kLine);
 }
 
+// A bound as the engine takes it.
+struct Bound {
+  const char *data;
+  size_t bytes;
+};
+
+// Without one the caller's text may be anything.
+Bound bound(bool is_there, std::string_view text) {
+  if (!is_there) return {nullptr, 0};
+  return {text.data(), text.size()};
+}
+
 }  // namespace
 
 Error Cursor::begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_view lower,
                     bool has_upper, std::string_view upper, bool fill_cache, bool skip_locked) {
-  end();
-  const char *no_bound = nullptr;
-  const char *from = lower.empty() ? no_bound : lower.data();
-  // Without a bound the caller's text may be anything.
-  const char *to = has_upper ? upper.data() : no_bound;
-  const size_t to_bytes = has_upper ? upper.size() : 0;
-  if (lock != SHALE_LOCK_NONE) {
-    shale_locking_scan *begun = nullptr;
-    Error error = consume_error(
-        shale_locking_scan_new(txn, tree, lock, from, lower.size(), to, to_bytes, &begun));
-    locking_.reset(begun);
-    if (error || !skip_locked) return error;
-    return consume_error(shale_locking_scan_skip_locked(begun));
+  if (lock == SHALE_LOCK_NONE) {
+    return begin_plain(shale_txn_scan, txn, tree, lower, has_upper, upper, fill_cache);
   }
-  shale_scan *begun = nullptr;
-  Error error = consume_error(
-      shale_txn_scan(txn, tree, from, lower.size(), to, to_bytes, fill_cache, &begun));
-  scan_.reset(begun);
-  return error;
+  end();
+  shale_locking_scan *begun = nullptr;
+  const Bound from = bound(!lower.empty(), lower), to = bound(has_upper, upper);
+  Error error = consume_error(shale_locking_scan_new(txn, tree, lock, from.data, from.bytes,
+                                                     to.data, to.bytes, &begun));
+  locking_.reset(begun);
+  if (error || !skip_locked) return error;
+  return consume_error(shale_locking_scan_skip_locked(begun));
 }
 
 Error Cursor::begin_newest(shale_txn *txn, const shale_tree *tree, std::string_view lower,
                            bool has_upper, std::string_view upper) {
+  return begin_plain(shale_txn_scan_newest, txn, tree, lower, has_upper, upper, true);
+}
+
+Error Cursor::begin_plain(decltype(&shale_txn_scan) make, shale_txn *txn, const shale_tree *tree,
+                          std::string_view lower, bool has_upper, std::string_view upper,
+                          bool fill_cache) {
   end();
-  const char *no_bound = nullptr;
   shale_scan *begun = nullptr;
-  Error error = consume_error(shale_txn_scan_newest(
-      txn, tree, lower.empty() ? no_bound : lower.data(), lower.size(),
-      has_upper ? upper.data() : no_bound, has_upper ? upper.size() : 0, true, &begun));
+  const Bound from = bound(!lower.empty(), lower), to = bound(has_upper, upper);
+  Error error =
+      consume_error(make(txn, tree, from.data, from.bytes, to.data, to.bytes, fill_cache, &begun));
   scan_.reset(begun);
   return error;
 }

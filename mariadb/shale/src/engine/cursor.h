@@ -48,6 +48,9 @@ class Cursor {
  private:
   ScanHandle scan_;
   LockingScanHandle locking_;
+  Error begin_plain(decltype(&shale_txn_scan) make, shale_txn *txn, const shale_tree *tree,
+                    std::string_view lower, bool has_upper, std::string_view upper,
+                    bool fill_cache);
   Error take_row();
 
   bool placed_ = false;

@@ -191,11 +191,13 @@ Error Trx::keep_numbers() {
   return 0;
 }
 
+bool Trx::syncs_commits() const { return settings::sync_at_commit() || !copies_.empty(); }
+
 // Whether the commit of the engine's transaction waits until the log is synced. Without writes of
 // its own there is something to wait for if it has values of a sequence.
 bool Trx::must_sync() const {
   return !copies_.empty() ||
-         ((wrote_ || (asked_sequence_ && engine().unsynced.any())) && settings::sync_at_commit());
+         ((wrote_ || (asked_sequence_ && engine().unsynced.any())) && syncs_commits());
 }
 
 // As a commit, where there is nothing to commit.
@@ -216,8 +218,8 @@ Error Trx::prepare(const std::string &xid) {
   shale_txn *txn = txn_;
   txn_ = nullptr;
   has_statement_savepoint_ = false;
-  bool sync = settings::sync_at_commit() || !copies_.empty();
-  return consume_error(shale_txn_prepare(txn, xid.data(), xid.size(), sync, &prepared_));
+  return consume_error(
+      shale_txn_prepare(txn, xid.data(), xid.size(), syncs_commits(), &prepared_));
 }
 
 void Trx::commit_ordered() {
@@ -240,7 +242,7 @@ Error Trx::commit() {
   if (committed_) {
     error = std::move(commit_error_);
   } else if (prepared_ != nullptr) {
-    error = decide_prepared(settings::sync_at_commit() || !copies_.empty());
+    error = decide_prepared(syncs_commits());
   } else if (txn_ != nullptr) {
     shale_txn *txn = txn_;
     txn_ = nullptr;

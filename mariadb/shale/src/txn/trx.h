@@ -173,6 +173,7 @@ class Trx {
   Error begin(shale_txn **txn);
   Error decide_prepared(bool sync);
   Error keep_numbers();
+  bool syncs_commits() const;
   bool must_sync() const;
   Error make_durable();
   void set_number(uint64_t number);
