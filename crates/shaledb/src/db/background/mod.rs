@@ -18,4 +18,5 @@ mod threads;
 mod on_request;
 
 pub(crate) use install::Change;
+pub(crate) use on_request::Awaited;
 pub(crate) use threads::{Threads, cores};

@@ -144,7 +144,7 @@ impl Core {
     fn next_compaction(&self, state: &mut State, idle: bool, waits: bool) -> Option<Job> {
         let trees = self.trees.load();
         let (mut looks, failed): (Vec<_>, Vec<_>) =
-            state.look.iter().copied().partition(|id| !state.failed.contains(id));
+            state.look.iter().copied().partition(|id| !state.failed.contains_key(id));
         if !waits {
             looks.extend(failed);
         }

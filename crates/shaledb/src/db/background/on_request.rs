@@ -1,6 +1,6 @@
 //! Asking for background work and waiting for it.
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +9,7 @@ use crate::compaction::plan::{Busy, Load};
 use crate::compaction::policy;
 use crate::db::core::{Core, Manual, State, TreeCore};
 use crate::memtable::Memtable;
+use crate::version::TreeId;
 use std::time::Duration;
 
 const WAIT: Duration = Duration::from_millis(100);
@@ -25,6 +26,36 @@ fn has_older_above(tree: &TreeCore, wanted: &Manual, through: SeqNo) -> bool {
     })
 }
 
+/// What a caller waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Awaited {
+    Flushes,
+    /// Those of this tree.
+    CompactionsOf(TreeId),
+    All,
+}
+
+impl Awaited {
+    /// The error of the last try, if it failed.
+    fn failure(self, state: &State) -> Option<&Error> {
+        let flushes = state.flush_failure.error.as_ref();
+        match self {
+            Awaited::Flushes => flushes,
+            Awaited::CompactionsOf(tree) => state.failed.get(&tree).map(|(error, _)| error),
+            Awaited::All => flushes.or(state.compaction_failure.error.as_ref()),
+        }
+    }
+
+    /// Differs once there has been another failure.
+    fn failures(self, state: &State) -> (u64, u64) {
+        match self {
+            Awaited::Flushes => (state.flush_failure.total, 0),
+            Awaited::CompactionsOf(tree) => (0, state.failed.get(&tree).map_or(0, |(_, at)| *at)),
+            Awaited::All => (state.flush_failure.total, state.compaction_failure.total),
+        }
+    }
+}
+
 impl Core {
     /// Writes memtables to tables and waits until that is done.
     pub fn flush(&self, only: Option<&TreeCore>) -> Result<()> {
@@ -38,7 +69,7 @@ impl Core {
             .filter(|tree| only.is_none_or(|only| only.id == tree.id))
             .filter_map(|tree| Some((tree.clone(), tree.state.load().sealed.first()?.clone())))
             .collect();
-        self.wait_until(|| {
+        self.wait_until(Awaited::Flushes, || {
             waiting.iter().all(|(tree, newest)| {
                 tree.is_dropped()
                     || !tree.state.load().sealed.iter().any(|sealed| Arc::ptr_eq(sealed, newest))
@@ -46,24 +77,22 @@ impl Core {
         })
     }
 
-    /// Waits until `done`, running background work here if it is stepped. A failure of background
-    /// work that happens meanwhile ends the wait.
-    pub fn wait_until(&self, done: impl Fn() -> bool) -> Result<()> {
-        if done() { Ok(()) } else { self.sched.waiting_while(|| self.wait_for(done)) }
+    /// Waits until `done`, running background work here if it is stepped. A failure of what is
+    /// `awaited` that happens meanwhile ends the wait; other work is tried again by itself.
+    pub fn wait_until(&self, awaited: Awaited, done: impl Fn() -> bool) -> Result<()> {
+        if done() { Ok(()) } else { self.sched.waiting_while(|| self.wait_for(awaited, done)) }
     }
 
-    fn wait_for(&self, done: impl Fn() -> bool) -> Result<()> {
-        let failures = |state: &State| (state.flush_failure.total, state.compaction_failure.total);
-        let before = failures(&self.sched.lock());
+    fn wait_for(&self, awaited: Awaited, done: impl Fn() -> bool) -> Result<()> {
+        let before = awaited.failures(&self.sched.lock());
         loop {
             if done() {
                 return Ok(());
             }
             self.check_writable()?;
             let state = self.sched.lock();
-            let (flushes, compactions) = (&state.flush_failure, &state.compaction_failure);
-            let news = failures(&state) != before;
-            let failure = flushes.error.as_ref().or(compactions.error.as_ref());
+            let failure = awaited.failure(&state);
+            let news = awaited.failures(&state) != before;
             if let Some(error) = failure.filter(|_| news) {
                 return Err(error.clone());
             }
@@ -74,7 +103,8 @@ impl Core {
             let failure = failure.cloned();
             drop(state);
             match (self.next_job(), failure) {
-                (Some(job), _) => self.run_job(job)?,
+                // If it is awaited, its failure is found above.
+                (Some(job), _) => drop(self.run_job(job)),
                 (None, Some(error)) => return Err(error),
                 // Nothing can be done now; time must pass (a simulated clock moves by sleeping).
                 (None, None) => self.env.clock.sleep_nanos(1_000_000),
@@ -93,13 +123,13 @@ impl Core {
                 break;
             }
             drop(manual);
-            self.wait_until(|| tree.manual.lock().is_none())?;
+            self.wait_until(Awaited::CompactionsOf(tree.id), || tree.manual.lock().is_none())?;
         }
         // What is committed from now on is not waited for: writes may never stop.
         let through = self.visible.load(Ordering::Acquire);
         self.sched.want_look(tree.id);
         let without_room = AtomicBool::new(false);
-        let result = self.wait_until(|| {
+        let result = self.wait_until(Awaited::CompactionsOf(tree.id), || {
             if tree.is_dropped() {
                 return true;
             }
@@ -149,7 +179,7 @@ impl Core {
             state.look.extend(self.trees.load().by_id.keys());
         }
         self.sched.wake_all();
-        let result = self.wait_until(|| self.sched.lock().is_idle());
+        let result = self.wait_until(Awaited::All, || self.sched.lock().is_idle());
         self.sched.lock().idle_wanted -= 1;
         result
     }
@@ -162,3 +192,7 @@ impl Core {
         self.log_keeper.end();
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "on_request_tests.rs"]
+mod tests;

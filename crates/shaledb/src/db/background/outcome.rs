@@ -26,16 +26,17 @@ impl Core {
         {
             tracing::warn!(%error, flush, "background work failed and is tried again");
         }
-        if let Work::Compaction(tree) = work {
-            match &result {
-                Ok(()) => drop(state.failed.remove(&tree)),
-                Err(_) => drop(state.failed.insert(tree)),
-            }
-        }
         if result.is_ok() || !closing {
             let now = self.env.clock.now_nanos();
             let kind = if flush { &mut state.flush_failure } else { &mut state.compaction_failure };
             kind.note(&result, now);
+        }
+        if let Work::Compaction(tree) = work {
+            let total = state.compaction_failure.total;
+            match &result {
+                Ok(()) => drop(state.failed.remove(&tree)),
+                Err(error) => drop(state.failed.insert(tree, (error.clone(), total))),
+            }
         }
         result
     }

@@ -80,8 +80,8 @@ pub(crate) struct State {
     pub level0_merges: BTreeMap<TreeId, Arc<MergeJob>>,
     pub flush_failure: Failure,
     pub compaction_failure: Failure,
-    /// Trees whose last compaction has failed.
-    pub failed: BTreeSet<TreeId>,
+    /// Trees whose last compaction has failed: the error, and the total of failures with it.
+    pub failed: BTreeMap<TreeId, (Error, u64)>,
     /// Trees of which no compaction may start.
     pub held: BTreeMap<TreeId, usize>,
     /// Whether a log file is to be made in advance.
@@ -116,7 +116,7 @@ impl State {
     /// Whether work is under way, or may begin at once, that may make room on the disk.
     pub fn makes_room(&self) -> bool {
         let flushes = !self.flush.is_empty() || !self.flushing.is_empty() || self.seal_wanted;
-        let may_begin = |id: &TreeId| !self.failed.contains(id) && !self.held.contains_key(id);
+        let may_begin = |id: &TreeId| !self.failed.contains_key(id) && !self.held.contains_key(id);
         !self.closing
             && (flushes && self.flush_failure.error.is_none()
                 || self.old_logs_wanted

@@ -11,6 +11,7 @@ use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::compaction::policy::LAST;
+use crate::db::background::Awaited;
 use crate::db::core::{Core, TreeCore};
 use crate::table::meta::{FileId, TableMeta};
 use crate::version::edit::TreeEdit;
@@ -77,7 +78,7 @@ impl Core {
     pub fn hold_compactions(self: &Arc<Core>, tree: &TreeCore) -> Result<Held> {
         *self.sched.lock().held.entry(tree.id).or_default() += 1;
         let held = Held { core: self.clone(), tree: tree.id };
-        self.wait_until(|| {
+        self.wait_until(Awaited::CompactionsOf(tree.id), || {
             tree.is_dropped() || self.sched.lock().busy.get(&tree.id).is_none_or(|b| b.is_empty())
         })?;
         Ok(held)
