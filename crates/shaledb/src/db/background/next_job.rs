@@ -43,14 +43,18 @@ impl Core {
     /// The next job, marked as running; `None` if there is nothing to do now.
     pub fn next_job(&self) -> Option<Job> {
         self.renew_codecs();
+        self.next_job_in(&mut self.sched.lock())
+    }
+
+    /// As [`Core::next_job`], for who holds the scheduler's lock.
+    pub fn next_job_in(&self, state: &mut State) -> Option<Job> {
         let now = self.env.clock.now_nanos();
-        let mut state = self.sched.lock();
         // A poisoned database can install nothing, and keeps what it has tried to install.
         if state.closing || self.read_only || self.is_poisoned() {
             return None;
         }
         if now >= state.flush_failure.again
-            && let Some(trees) = self.next_flush(&mut state)
+            && let Some(trees) = self.next_flush(state)
         {
             return Some(Job::Flush(trees));
         }
@@ -65,7 +69,7 @@ impl Core {
             state.making_room += 1;
             return Some(Job::FreeLogs);
         }
-        let quiet = self.sched.is_quiet(&mut state, now);
+        let quiet = self.sched.is_quiet(state, now);
         let idle = quiet || state.idle_wanted > 0;
         if quiet && !state.quiet_handled {
             state.quiet_handled = true;
@@ -74,7 +78,7 @@ impl Core {
             state.making_room += 1;
             return Some(Job::SealAll);
         }
-        if state.running_compactions >= self.merges_max(&mut state, now) {
+        if state.running_compactions >= self.merges_max(state, now) {
             return None;
         }
         if let Some((job, index)) = state.parts.pop_front() {
@@ -83,7 +87,7 @@ impl Core {
             return Some(Job::Part(job, index));
         }
         let waits = now < state.compaction_failure.again;
-        self.next_compaction(&mut state, idle, waits)
+        self.next_compaction(state, idle, waits)
     }
 
     /// Every thread may compact: a merge runs a flush that waits at its yield points, so no thread

@@ -2,6 +2,7 @@
 //! log's writers and one that clears up behind them, and a timer for logs that are synced every so
 //! often.
 
+use super::next_job::Job;
 use crate::base::config::SyncPolicy;
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
@@ -82,31 +83,38 @@ impl Threads {
 
 fn work(core: &Core) {
     loop {
-        match core.next_job() {
-            Some(job) => {
-                // A failure has been noted and is tried again later. After a panic the job's marks
-                // stay set for ever: whoever waits for it must learn that it will not end.
-                let run = AssertUnwindSafe(|| drop(core.run_job(job)));
-                if catch_unwind(run).is_err() {
-                    drop(core.poison_after_panic());
-                    core.sched.wake_all();
-                }
-            }
-            None => {
-                if core.sched.lock().closing {
-                    return;
-                }
-                if help_readers(core) {
-                    continue;
-                }
-                let state = core.sched.lock();
-                // A close since the look above has woken nobody who did not wait yet.
-                if !state.closing {
-                    let wait = || drop(core.sched.wait_for_work(state, LOOK_EVERY));
-                    core.tables.helpers.idle_while(wait);
-                }
-            }
+        if let Some(job) = core.next_job() {
+            run(core, job);
+            continue;
         }
+        if core.sched.lock().closing {
+            return;
+        }
+        if help_readers(core) {
+            continue;
+        }
+        let mut state = core.sched.lock();
+        if state.closing {
+            return;
+        }
+        // What was wanted since the look above has woken nobody: this one waits only now.
+        if let Some(job) = core.next_job_in(&mut state) {
+            drop(state);
+            run(core, job);
+            continue;
+        }
+        let wait = || drop(core.sched.wait_for_work(state, LOOK_EVERY));
+        core.tables.helpers.idle_while(wait);
+    }
+}
+
+fn run(core: &Core, job: Job) {
+    // A failure has been noted and is tried again later. After a panic the job's marks stay set for
+    // ever: whoever waits for it must learn that it will not end.
+    let run = AssertUnwindSafe(|| drop(core.run_job(job)));
+    if catch_unwind(run).is_err() {
+        drop(core.poison_after_panic());
+        core.sched.wake_all();
     }
 }
 
@@ -168,3 +176,7 @@ fn sync_every(core: &Core, every: Duration) {
         }
     }
 }
+
+#[cfg(all(test, shuttle))]
+#[path = "threads_shuttle_tests.rs"]
+mod shuttle_tests;
