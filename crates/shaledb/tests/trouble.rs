@@ -5,6 +5,7 @@ use shaledb::{
     Background, Config, Db, Env, Error, OpenOptions, Result, SyncPolicy, TransactionOptions,
     WriteOptions,
 };
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -153,7 +154,7 @@ fn many_small_trees_are_flushed_together() -> Result<()> {
     assert!((TREES..TREES + 60).contains(&made(Call::Sync)), "{}", made(Call::Sync));
     assert!(made(Call::SyncDir) < 40, "{}", made(Call::SyncDir));
     // And it is durable.
-    let crashed = fs.crash_clone(1, shaledb::fs::mem::CrashMode::Lost);
+    let crashed = fs.crash_clone(1, CrashMode::Lost);
     let db = stepped(&crashed, &clock)?;
     for n in 0..TREES {
         assert_eq!(db.tree(&format!("tree {n}"))?.scan::<&[u8]>(..)?.count(), 3);
@@ -240,5 +241,35 @@ fn what_was_rolled_back_before_a_flush_is_not_found_prepared() -> Result<()> {
     let db = stepped(&fs.crash_clone(1, CrashMode::Lost), &clock)?;
     assert_eq!(db.prepared()?.len(), 0);
     assert_eq!(db.tree("t")?.get(b"a")?.unwrap(), b"new");
+    Ok(())
+}
+
+#[test]
+fn commits_go_on_beside_a_sync_of_the_database() -> Result<()> {
+    let (fs, clock) = (MemFs::new(), Arc::new(MemClock::new()));
+    let db = stepped(&fs, &clock)?;
+    let tree = db.tree_or_create("t")?;
+    tree.put(b"before", b"")?;
+    let beside = tree.clone();
+    let (done, ended) = std::sync::mpsc::channel();
+    let ended = std::sync::Mutex::new(ended);
+    fs.pause(Some(Arc::new(move |call, _: &Path| {
+        if call == Call::Sync {
+            let (beside, done) = (beside.clone(), done.clone());
+            std::thread::spawn(move || done.send(beside.put(b"beside", b"")));
+            // One that waits for this sync would wait for ever.
+            let put = ended.lock().unwrap().recv_timeout(Duration::from_secs(60));
+            put.expect("the commit waits for the sync").unwrap();
+        }
+    })));
+    db.sync()?;
+    fs.pause(None);
+    let synced = fs.counts().of(Call::Sync);
+    db.sync()?;
+    assert_eq!(fs.counts().of(Call::Sync), synced + 1, "of what came meanwhile");
+    db.sync()?;
+    assert_eq!(fs.counts().of(Call::Sync), synced + 1, "there is nothing to sync");
+    let db = stepped(&fs.crash_clone(1, CrashMode::Lost), &clock)?;
+    assert!(db.tree("t")?.contains(b"before")? && db.tree("t")?.contains(b"beside")?);
     Ok(())
 }

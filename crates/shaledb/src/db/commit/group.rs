@@ -80,13 +80,17 @@ impl Core {
         }
     }
 
-    /// Makes all that was committed durable, with one sync for all who ask at the same time.
+    /// Makes all that was committed durable, while commits go on. Who asks during a sync shares the
+    /// next one with others.
     pub fn sync_commits(&self) -> Result<()> {
-        match self.commit_in_group(&Ops::new(), true) {
-            // Others of the group had none: what is in the log already needs no more.
-            Err(error) if error.is_without_room() => self.sync_alone(),
-            other => other,
+        self.check_writable()?;
+        let visible = self.visible.load(Ordering::Acquire);
+        if self.durable.load(Ordering::Acquire) >= visible {
+            return Ok(());
         }
+        let reached = self.sync_beside_commits()?.ok_or(Error::Closed)?;
+        assert!(reached >= visible, "what is visible has been in the log");
+        Ok(())
     }
 
     /// Makes all that was committed durable, in a database that may be closed by now.
@@ -127,14 +131,7 @@ impl Core {
     }
 
     fn write_group(&self, leader: &mut Leader, group: &Group) -> Result<()> {
-        if group.ops.is_empty() {
-            return if group.sync {
-                let through = leader.next_seq - 1;
-                self.sync_log(leader, through)
-            } else {
-                Ok(())
-            };
-        }
+        debug_assert!(!group.ops.is_empty(), "a group has operations");
         let first = leader.next_seq;
         debug_assert!(first > self.visible.load(Ordering::Relaxed), "new numbers are not seen yet");
         self.append_records(leader, group, first)?;

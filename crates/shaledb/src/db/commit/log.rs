@@ -105,6 +105,10 @@ impl Core {
         self.note_sync(started);
         let mut leader = self.leader.lock();
         leader.unsynced.retain(|kept| !syncers.iter().any(|done| Arc::ptr_eq(done, kept)));
+        if leader.next_seq - 1 == reached {
+            // Nothing was appended meanwhile.
+            leader.dirty = false;
+        }
         self.durable.fetch_max(reached, Ordering::AcqRel);
         Ok(Some(reached))
     }
