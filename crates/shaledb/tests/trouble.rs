@@ -5,7 +5,7 @@ use shaledb::{
     Background, Config, Db, Env, Error, OpenOptions, Result, SyncPolicy, TransactionOptions,
     WriteOptions,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -271,5 +271,70 @@ fn commits_go_on_beside_a_sync_of_the_database() -> Result<()> {
     assert_eq!(fs.counts().of(Call::Sync), synced + 1, "there is nothing to sync");
     let db = stepped(&fs.crash_clone(1, CrashMode::Lost), &clock)?;
     assert!(db.tree("t")?.contains(b"before")? && db.tree("t")?.contains(b"beside")?);
+    Ok(())
+}
+
+/// What is in tables takes the decision along, wherever its record was lost.
+#[test]
+fn what_was_decided_before_what_is_in_tables_is_not_prepared_again() -> Result<()> {
+    for (commit, sync, rows) in [(true, true, 2), (false, true, 1), (false, false, 1)] {
+        let (fs, clock) = (MemFs::new(), Arc::new(MemClock::new()));
+        let db = stepped(&fs, &clock)?;
+        let tree = db.tree_or_create("t")?;
+        let mut txn = db.begin(TransactionOptions::default())?;
+        txn.put(&tree, b"k", b"old")?;
+        txn.put(&tree, b"l", b"old")?;
+        let prepared = txn.prepare(b"x")?;
+        let options = if sync { WriteOptions::SYNC } else { WriteOptions::default() };
+        let is_log = |path: &Path| path.extension().is_some_and(|extension| extension == "wal");
+        let logs = || fs.files().into_iter().filter(|(path, _)| is_log(path));
+        let before: Vec<(PathBuf, usize)> =
+            logs().map(|(path, _)| (path.clone(), log_end(&fs, &path))).collect();
+        if commit {
+            prepared.commit(options)?
+        } else {
+            prepared.rollback(options)?
+        }
+        tree.put(b"k", b"new")?;
+        tree.flush()?;
+        let crashed = fs.crash_clone(1, CrashMode::Lost);
+        if sync {
+            // The first byte of the decision's record is damaged.
+            let grown = before.iter().find(|(path, end)| log_end(&fs, path) > *end);
+            let (path, end) = grown.expect("the log goes on in the same file");
+            assert!(crashed.corrupt(path, *end as u64, 1));
+        }
+        let db = stepped(&crashed, &clock)?;
+        assert!(db.prepared()?.is_empty(), "commit: {commit}, sync: {sync}");
+        let tree = db.tree("t")?;
+        assert_eq!(tree.get(b"k")?.unwrap(), b"new");
+        assert_eq!(tree.scan::<&[u8]>(..)?.count(), rows);
+    }
+    Ok(())
+}
+
+/// Where the zeros at a log's end begin.
+fn log_end(fs: &MemFs, path: &Path) -> usize {
+    let content = fs.content(path).unwrap();
+    content.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
+}
+
+/// A rollback does not outlast what was committed before it.
+#[test]
+fn a_crash_takes_no_commit_and_leaves_a_later_rollback() -> Result<()> {
+    let (fs, clock) = (MemFs::new(), Arc::new(MemClock::new()));
+    let db = stepped(&fs, &clock)?;
+    let (one, other) = (db.tree_or_create("one")?, db.tree_or_create("other")?);
+    one.put(b"a", b"")?;
+    let mut txn = db.begin(TransactionOptions::default())?;
+    txn.put(&one, b"b", b"")?;
+    let prepared = txn.prepare(b"x")?;
+    other.put(b"c", b"")?;
+    prepared.rollback(WriteOptions::default())?;
+    // The log is durable as far as this needs it.
+    one.flush()?;
+    let db = stepped(&fs.crash_clone(1, CrashMode::Lost), &clock)?;
+    let commit_is_there = db.tree("other")?.contains(b"c")?;
+    assert_eq!((db.prepared()?.len(), commit_is_there), (1, false));
     Ok(())
 }

@@ -52,6 +52,8 @@ pub struct ReplayEnd {
     pub records: u64,
     /// How many bytes behind accepted records are left out of the log.
     pub dropped_bytes: u64,
+    /// From this number on nothing is missing in the log, up to its end and to what is in tables.
+    pub whole_from: SeqNo,
     /// Whether the log ends with the mark of a close in good order.
     pub clean: bool,
     /// The file and the offset of the first damage behind which the log goes on, if any: what was
@@ -186,6 +188,9 @@ impl Replayer {
         {
             self.end.skipped.get_or_insert((stop.id, stop.offset));
         }
+        if self.expected != Some(batch.first_seq) {
+            self.end.whole_from = batch.first_seq;
+        }
         self.zeros = None;
         self.expected = Some(next);
         self.searched = 0;
@@ -260,7 +265,10 @@ impl Replayer {
             let note = format!(" (it was sound up to byte {bytes} when the database was closed)");
             return Err(self.corruption(path, &note));
         }
-        Ok(ReplayEnd { durable_seq: durable, ..self.end })
+        let flushed = self.flushed_to + 1;
+        let ends_before = self.expected.is_none_or(|next| next < flushed);
+        let whole_from = if ends_before { flushed } else { self.end.whole_from };
+        Ok(ReplayEnd { durable_seq: durable, whole_from, ..self.end })
     }
 }
 

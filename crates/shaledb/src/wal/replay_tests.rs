@@ -200,7 +200,8 @@ fn files_without_records() {
         assert_eq!((seqs, end.end_file, end.end_offset), (up_to(4), 3, a.bytes()));
         assert_eq!(end.dropped_bytes, cut as u64);
     }
-    assert_eq!(run(&fs, &[]).unwrap().1, ReplayEnd::default());
+    let nothing = ReplayEnd { whole_from: 1, ..ReplayEnd::default() };
+    assert_eq!(run(&fs, &[]).unwrap().1, nothing);
     let start = ReplayStart { flushed_to: 3, durable: 4, ..ReplayStart::default() };
     assert_eq!(damage_at(run_from(&fs, &[], start)), (PathBuf::from(DIR), 0));
 }
@@ -241,7 +242,7 @@ fn what_tables_cover_need_not_be_in_the_log() {
     // All that was to be found is in tables.
     let start = ReplayStart { flushed_to: 200, durable: 200, ..ReplayStart::default() };
     let (_, end) = run_from(&fs, &[5], start).unwrap();
-    assert_eq!(end.last_seq, 200);
+    assert_eq!((end.last_seq, end.whole_from), (200, 201));
 }
 
 #[test]
@@ -256,7 +257,7 @@ fn a_gap_that_tables_cover_is_none() {
     assert_eq!(damage_at(run_from(&fs, &[1], start)), (path(1), starts[5]));
     let start = ReplayStart { flushed_to: 6, durable: 6, ..ReplayStart::default() };
     let (seqs, end) = run_from(&fs, &[1], start).unwrap();
-    assert_eq!((seqs, end.last_seq), (vec![1, 2, 4, 5, 7, 8], 8));
+    assert_eq!((seqs, end.last_seq, end.whole_from), (vec![1, 2, 4, 5, 7, 8], 8, 7));
     // Nothing is left of an unsynced log whose operations were flushed; a new one follows them.
     let mut b = wal(&fs, 2);
     let mut c = wal(&fs, 3);

@@ -204,9 +204,10 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
         prepared.read(&batch, &mut |op, from| replay.apply(op, from))
     })?;
     replay.make_room()?;
-    // What is undecided keeps its log. So this was decided, and what says so was lost, or was in
-    // what may be damaged since all of it is in tables.
-    prepared.undecided.retain(|_, undecided| undecided.seq > recovered.log.seq);
+    // Where numbers are missing all is in tables, so what was prepared before was decided: what is
+    // undecided keeps its log. That decision may have been there. Elsewhere it was lost with all
+    // that was committed after it, or is still to come.
+    prepared.undecided.retain(|_, undecided| undecided.seq >= end.whole_from);
     for (xid, undecided) in prepared.undecided {
         core.adopt_prepared(xid, undecided, &*core.env.clock);
     }
