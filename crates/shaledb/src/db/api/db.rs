@@ -286,7 +286,7 @@ impl Db {
     /// themselves as they fill, and what is only in them is in the log too.
     ///
     /// # Errors
-    /// What background work fails with meanwhile.
+    /// What flushes fail with meanwhile.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
