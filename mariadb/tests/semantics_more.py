@@ -269,6 +269,39 @@ case("AUTO_INCREMENT after a restart", REPEATABLE_READ,
      A insert into a (v) values (5)
      A? select id, v from a
      """)
+case("XA, what is locked when it is prepared", REPEATABLE_READ,
+     "Its writes, and no more: who decides it, a replica's applier say, may come after those who"
+     " would wait for what it has read. Before it is prepared they wait.",
+     """
+     A xa start 'ENGINE-6'
+     A? select id from t where id between 12 and 18 lock in share mode
+     A? select id from t where id = 30 lock in share mode
+     A update t set v = 100 where id = 10
+     B? insert into t values (15, 15, 1)
+     B? update t set v = 5 where id = 30
+     A xa end 'ENGINE-6'
+     A xa prepare 'ENGINE-6'
+     B? insert into t values (15, 15, 1)
+     B? update t set v = 5 where id = 30
+     B? update t set v = 5 where id = 10
+     A xa commit 'ENGINE-6'
+     B? select id, v from t
+     """)
+case("XA, what is locked when it is prepared, SERIALIZABLE", SERIALIZABLE,
+     "There it keeps all.",
+     """
+     A xa start 'ENGINE-7'
+     A? select id from t where id between 12 and 18 lock in share mode
+     A? select id from t where id = 30
+     A update t set v = 100 where id = 10
+     A xa end 'ENGINE-7'
+     A xa prepare 'ENGINE-7'
+     B? insert into t values (15, 15, 1)
+     B? update t set v = 5 where id = 30
+     B? update t set v = 5 where id = 10
+     A xa commit 'ENGINE-7'
+     B? select id, v from t
+     """)
 case("XA, prepared before a restart", REPEATABLE_READ,
      "It is still there, with its locks, and can be committed.",
      """

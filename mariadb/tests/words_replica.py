@@ -137,7 +137,15 @@ def await_replica(primary: servers.Server, replica: servers.Server) -> None:
         told = replica.run("select variable_value from information_schema.global_status"
                            " where variable_name = 'slave_running'")
         if told[0][0] != "ON" or time.monotonic() > ends:
-            raise Wrong(f"{replica.name} does not reach {position}: {replica.errors()}")
+            raise Wrong(f"{replica.name} does not reach {position} (appliers {told[0][0]}):"
+                        f" {waits(replica)}\n{replica.errors()}")
+
+
+def waits(replica: servers.Server) -> str:
+    """What its connections do, and the locks that they hold and wait for."""
+    told = [f"{name}: {replica.run(f'select * from information_schema.{name}')}"
+            for name in ("processlist", "shale_transactions", "shale_locks")]
+    return "\n".join(["", *told, str(replica.run("show slave status"))])
 
 
 def rows(server: servers.Server, database: str = "bank") -> list[Any]:

@@ -1009,6 +1009,11 @@ shale_error *shale_prepared_decide(const shale_prepared *prepared,
                                    bool commit,
                                    bool sync);
 
+// Lets go of its locks but for those to write: of what it has read, and of gaps. Whoever waits for
+// these goes on before it is decided. What it has read may then change before it is committed.
+// What has been decided is SHALE_INVALID_ARGUMENT.
+SHALE_MUST_USE shale_error *shale_prepared_release_reads(const shale_prepared *prepared);
+
 // The name that it was prepared under, valid until the handle is freed. Of NULL: NULL, 0.
 const void *shale_prepared_xid(const shale_prepared *prepared, size_t *len);
 

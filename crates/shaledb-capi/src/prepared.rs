@@ -63,6 +63,18 @@ pub unsafe extern "C" fn shale_prepared_decide(
     })
 }
 
+/// Lets go of its locks but for those to write: of what it has read, and of gaps. Whoever waits for
+/// these goes on before it is decided. What it has read may then change before it is committed.
+/// What has been decided is SHALE_INVALID_ARGUMENT.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_prepared_release_reads(
+    prepared: *const shale_prepared,
+) -> *mut shale_error {
+    // SAFETY: a live handle.
+    guard(|| Ok(unsafe { handle(prepared, "prepared") }?.0.release_reads()?))
+}
+
 /// The name that it was prepared under, valid until the handle is freed. Of NULL: NULL, 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_prepared_xid(

@@ -815,6 +815,18 @@ static void prepared(shale_db *db, shale_tree *a) {
   FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(NULL, "order 4", 7, true, &found));
   txn = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
   FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(txn, "order 4", 7, true, NULL));
+  txn = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS);
+  OK(shale_txn_lock(txn, a, SHALE_LOCK_EXCLUSIVE, "read", 4));
+  OK(shale_txn_put(txn, a, "order 4", 7, "1", 1));
+  OK(shale_txn_prepare(txn, "order 4", 7, false, &found));
+  OK(shale_prepared_release_reads(found));
+  txn = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS);
+  OK(shale_txn_put(txn, a, "read", 4, "2", 1));
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(txn, a, "order 4", 7, "2", 1));
+  shale_txn_rollback(txn);
+  OK(shale_prepared_decide(found, false, false));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_prepared_release_reads(found));
+  shale_prepared_free(found);
   OK(shale_prepared_decide(some[0], true, true));
   FAILS(SHALE_INVALID_ARGUMENT, shale_prepared_decide(some[0], true, true));
   CHECK(has(a, NULL, "order 1", "1"));

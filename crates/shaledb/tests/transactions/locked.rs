@@ -348,3 +348,83 @@ fn a_tree_is_locked_until_the_last_writer_has_ended() {
     db.prepared().unwrap().pop().unwrap().commit(WriteOptions::SYNC).unwrap();
     assert!(!tree.is_locked().unwrap());
 }
+
+/// What has been read, and gaps, are free then; what has been written is not: the same is locked
+/// after a crash.
+#[test]
+fn what_is_prepared_can_let_go_of_what_it_has_read() {
+    for keys in [3, 3000] {
+        let fs = MemFs::new();
+        let db = open_on(&fs);
+        let tree = db.tree_or_create("t").unwrap();
+        let key = |kind: &str, n: u32| format!("{kind}{n:04}").into_bytes();
+        for n in 0..keys {
+            tree.put(&key("r", n), b"0").unwrap();
+        }
+        let options = TransactionOptions {
+            // The keys of many become ranges.
+            memory_bytes: 16 << 20,
+            lock_timeout: Duration::ZERO,
+            ..at(Isolation::RepeatableRead)
+        };
+        let mut txn = db.begin(options).unwrap();
+        let gap = ScanOptions {
+            lower: Some(b"g".into()),
+            upper: Some(b"h".into()),
+            ..Default::default()
+        };
+        let mut scan = txn.scan_locking(&tree, gap, LockMode::Exclusive).unwrap();
+        assert!(!scan.next(&mut txn).unwrap());
+        for n in 0..keys {
+            txn.get_for_update(&tree, &key("r", n)).unwrap();
+            txn.put(&tree, &key("w", n), b"1").unwrap();
+        }
+        txn.get_for_share(&tree, b"s").unwrap();
+        txn.delete_range(&tree, b"x", b"y").unwrap();
+        // Read, and then written.
+        txn.put(&tree, &key("r", 1), b"1").unwrap();
+        let prepared = txn.prepare(b"p").unwrap();
+        let puts = |key: &[u8]| {
+            let mut other = db.begin(options).unwrap();
+            let done = other.put(&tree, key, b"2");
+            other.rollback();
+            match done {
+                Ok(()) => true,
+                Err(Error::LockTimeout { .. }) => false,
+                Err(error) => panic!("{error}"),
+            }
+        };
+        let read = [key("r", 0), key("r", 2), b"g1".to_vec(), b"s".to_vec()];
+        let written = [key("w", 0), key("w", keys - 1), key("r", 1), b"x1".to_vec()];
+        assert!(!read.iter().chain(&written).any(|key| puts(key)));
+        prepared.release_reads().unwrap();
+        assert!(read.iter().all(|key| puts(key)));
+        assert!(!written.iter().any(|key| puts(key)));
+        prepared.clone().commit(WriteOptions::SYNC).unwrap();
+        assert!(written.iter().all(|key| puts(key)));
+        let again = prepared.release_reads();
+        assert!(matches!(again, Err(Error::InvalidArgument { .. })), "{again:?}");
+    }
+}
+
+/// Who waits for what is let go of goes on.
+#[test]
+fn who_waits_for_what_was_read_goes_on_when_it_is_prepared() {
+    let fs = MemFs::new();
+    let db = open_on(&fs);
+    let tree = db.tree_or_create("t").unwrap();
+    let mut txn = db.begin(at(Isolation::RepeatableRead)).unwrap();
+    txn.get_for_update(&tree, b"r").unwrap();
+    txn.put(&tree, b"w", b"1").unwrap();
+    let mut other = db.begin(at(Isolation::RepeatableRead)).unwrap();
+    let queued = other.put(&tree, b"r", b"2");
+    assert!(matches!(queued, Err(Error::LockQueued { .. })), "{queued:?}");
+    let prepared = txn.prepare(b"p").unwrap();
+    let queued = other.put(&tree, b"r", b"2");
+    assert!(matches!(queued, Err(Error::LockQueued { .. })), "{queued:?}");
+    prepared.release_reads().unwrap();
+    other.put(&tree, b"r", b"2").unwrap();
+    other.commit(WriteOptions::default()).unwrap();
+    prepared.commit(WriteOptions::default()).unwrap();
+    assert_eq!(tree.get(b"r").unwrap().unwrap(), b"2");
+}

@@ -56,7 +56,11 @@ int prepare(handlerton *hton, THD *thd, bool all) {
   if (!thd->ha_data[hton->slot].ha_info[all ? 1 : 0].is_trx_read_write()) {
     return refuse(thd, trx->sync_sequences());
   }
-  return refuse(thd, trx->prepare(bytes_of_xid(*thd->get_xid())));
+  if (refuse(thd, trx->prepare(bytes_of_xid(*thd->get_xid()))) != 0) return 1;
+  // As InnoDB (MDEV-26682, MDEV-34466): who decides it may wait for those who would wait for these.
+  const bool is_long = thd->lex->sql_command == SQLCOM_XA_PREPARE &&
+                       thd_tx_isolation(thd) != ISO_SERIALIZABLE;
+  return is_long ? refuse(thd, trx->release_reads()) : 0;
 }
 
 // The server asks this before it commits what has changed something, also where it does not ask to

@@ -222,6 +222,10 @@ Error Trx::prepare(const std::string &xid) {
       shale_txn_prepare(txn, xid.data(), xid.size(), syncs_commits(), &prepared_));
 }
 
+Error Trx::release_reads() {
+  return prepared_ == nullptr ? Error(0) : consume_error(shale_prepared_release_reads(prepared_));
+}
+
 void Trx::commit_ordered() {
   if (prepared_ == nullptr) return;
   commit_error_ = decide_prepared(false);

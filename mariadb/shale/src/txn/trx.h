@@ -159,6 +159,8 @@ class Trx {
   Error commit_statement();
   Error rollback_statement();
   Error prepare(const std::string &xid);
+  // Of what is prepared: of rows that it has read, and of gaps. Its own writes stay locked.
+  Error release_reads();
   // Makes a prepared transaction visible, without a sync; an error is kept for `commit`.
   void commit_ordered();
   Error commit();

@@ -97,6 +97,36 @@ impl Prepared {
     pub fn rollback(self, options: WriteOptions) -> Result<()> {
         self.handle.core.decide(&self.xid, false, options.sync)
     }
+
+    /// Lets go of all locks but those to write: of what it has read, and of gaps. That is all that
+    /// is locked again after a crash, too. Whoever waits for the rest goes on, which counts where
+    /// the decision may be long in coming, or may wait for those who wait.
+    ///
+    /// It weakens one thing: what it has read may then change before it is committed, so that it
+    /// may be in no serial order with an optimistic transaction
+    /// ([`TransactionOptions::mode`](crate::TransactionOptions::mode)) or one that reads snapshots.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if it has been decided already.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// use shaledb::{LockMode, TransactionOptions};
+    ///
+    /// let mut txn = db.begin(TransactionOptions::default())?;
+    /// txn.get_for_update(&tree, b"parent")?;
+    /// txn.put(&tree, b"child", b"1")?;
+    /// let prepared = txn.prepare(b"order 17")?;
+    /// prepared.release_reads()?;
+    /// let mut other = db.begin(TransactionOptions::default())?;
+    /// other.put(&tree, b"parent", b"1")?;
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn release_reads(&self) -> Result<()> {
+        self.handle.core.release_reads(&self.xid)
+    }
 }
 
 impl Db {

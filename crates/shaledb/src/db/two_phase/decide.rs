@@ -6,6 +6,14 @@ use crate::base::error::Result;
 use crate::db::core::Core;
 
 impl Core {
+    /// Of what is prepared under this name only what is to be written stays locked.
+    pub fn release_reads(&self, xid: &[u8]) -> Result<()> {
+        let mut all = self.prepared.lock();
+        let prepared = all.get_mut(xid).ok_or_else(|| not_prepared(xid))?;
+        self.locks.release_reads(&mut prepared.owner);
+        Ok(())
+    }
+
     /// Commits what is prepared under this name, or rolls it back.
     pub fn decide(&self, xid: &[u8], commit: bool, sync: bool) -> Result<()> {
         self.check_writable()?;

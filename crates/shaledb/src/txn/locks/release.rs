@@ -31,10 +31,48 @@ impl LockTable {
         for tree in owner.ranges.drain(..) {
             for cell in &self.cells {
                 let mut cell = cell.lock();
-                if cell.shard.release_ranges(owner.id, tree) {
+                if cell.shard.release_ranges(owner.id, tree, true) {
                     add_new(&mut parts, cell.promote(tree));
                 }
                 cell.shard.tidy();
+            }
+        }
+        self.grant_parts(parts);
+    }
+
+    /// Lets go of all that is not to write.
+    pub fn release_reads(&self, owner: &mut Owner) {
+        debug_assert!(owner.pending.is_none(), "who waits goes on to lock");
+        (owner.gaps_new, owner.gaps_left) = (0, 0);
+        owner.claims.clear();
+        owner.range_is_new = false;
+        let mut parts = Vec::new();
+        for held in std::mem::take(&mut owner.keys) {
+            let mut cell = self.cells[usize::from(held.shard)].lock();
+            if cell.shard.mode_of(owner.id, held.tree, &held.key) == Some(Mode::Write) {
+                owner.keys.push(held);
+                continue;
+            }
+            cell.shard.release(owner.id, held.tree, &held.key);
+            add_new(&mut parts, cell.promote(held.tree));
+        }
+        // A mark of before is not one of these.
+        owner.merges += 1;
+        owner.key_bytes = owner.keys.iter().map(HeldKey::bytes).sum();
+        owner.keys_unmerged = owner.keys_unmerged.min(owner.keys.len());
+        owner.slot.seen.note_keys(owner.keys.len());
+        for tree in std::mem::take(&mut owner.ranges) {
+            let mut left = false;
+            for cell in &self.cells {
+                let mut cell = cell.lock();
+                if cell.shard.release_ranges(owner.id, tree, false) {
+                    add_new(&mut parts, cell.promote(tree));
+                }
+                cell.shard.each_range(owner.id, tree, &mut |_| left = true);
+                cell.shard.tidy();
+            }
+            if left {
+                owner.ranges.push(tree);
             }
         }
         self.grant_parts(parts);

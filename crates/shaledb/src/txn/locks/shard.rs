@@ -380,12 +380,13 @@ impl Shard {
         }
     }
 
-    /// Lets go of all ranges of a tree; answers whether anybody waits for something in it.
-    pub fn release_ranges(&mut self, owner: TxnId, tree: TreeId) -> bool {
+    /// Lets go of all ranges of a tree, or of those that are not to write; answers whether anybody
+    /// waits for something in it.
+    pub fn release_ranges(&mut self, owner: TxnId, tree: TreeId, written: bool) -> bool {
         let Some(locks) = self.trees.get_mut(&tree) else { return false };
         let mut freed = 0;
         locks.ranges.retain(|range| {
-            let keep = range.owner != owner;
+            let keep = range.owner != owner || (!written && range.mode == Mode::Write);
             freed += if keep { 0 } else { range.bytes() };
             keep
         });

@@ -100,9 +100,9 @@ fn gaps_keep_writers_out_and_nobody_else() {
     assert!(shard.ask(3, key(b"c", Mode::Exclusive)), "a row that is there may be locked");
     assert!(!shard.ask(3, key(b"c", Mode::Write)));
     assert_eq!(shard.in_the_way_of(3), [1, 2]);
-    shard.release_ranges(1, 1);
+    shard.release_ranges(1, 1, true);
     assert_eq!(shard.promoted(), []);
-    shard.release_ranges(2, 1);
+    shard.release_ranges(2, 1, true);
     // It had the key already.
     assert_eq!(shard.promote(1).granted, [(3, None)]);
     // And a gap is not granted over what another is writing.
@@ -169,8 +169,8 @@ fn ranges_that_touch_become_one() {
     assert_eq!(shard.sizes().0, (0, 3));
     assert!(!shard.ask(3, key(b"zzz", Mode::Write)));
     assert!(shard.ask(4, key(b"Z", Mode::Write)));
-    shard.release_ranges(1, 1);
-    shard.release_ranges(2, 1);
+    shard.release_ranges(1, 1, true);
+    shard.release_ranges(2, 1, true);
     shard.release(4, 1, b"Z");
     assert_eq!(shard.promoted(), [3]);
     shard.release(3, 1, b"zzz");
@@ -228,7 +228,7 @@ fn random_requests() {
                         shard.release(owner, 1, key);
                     }
                 }
-                shard.release_ranges(owner, 1);
+                shard.release_ranges(owner, 1, true);
                 held.retain(|h| h.0 != owner);
                 for owner in shard.promoted() {
                     let (span, mode) = waiting.remove(&owner).unwrap();
@@ -268,7 +268,7 @@ fn random_requests() {
                     shard.release(*owner, 1, key);
                 }
                 OwnedSpan::Range(..) => {
-                    shard.release_ranges(*owner, 1);
+                    shard.release_ranges(*owner, 1, true);
                 }
             }
         }
