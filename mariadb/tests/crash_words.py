@@ -225,6 +225,10 @@ COPY = [
     " engine=innodb",
     "insert into copied.scrap select client, slot, body from scrap use index ()",
     "alter table copied.scrap add fulltext (body)",
+    # From its cache InnoDB gives answers that it does not give after a restart.
+    "set global innodb_optimize_fulltext_only = 1",
+    "optimize table copied.note",
+    "set global innodb_optimize_fulltext_only = 0",
 ]
 
 
