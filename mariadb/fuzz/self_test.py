@@ -13,7 +13,7 @@ import allowed
 import fuzz
 import script
 import shrink
-from pair import Difference, Pair, Step, servers
+from pair import Difference, Pair, Step, is_innodbs_end, servers
 
 SEED = 20261123
 
@@ -116,8 +116,26 @@ def own_faults() -> None:
         assert fuzz.is_own_fault(found) == wanted, found
 
 
+def ends() -> None:
+    """Whose end of the server it is."""
+    signal = "got signal 11 ;\nAttempting backtrace. Include this in the bug report.\n"
+    server, shale = "/sbin/mariadbd", "/plugins/ha_shale.so"
+    update = f"{server}(_ZN7handler13ha_update_rowEPKhS1_+0xe2)[0x1]"
+    for frames, wanted in [
+        ([f"{server}(+0xd866fe)[0x1]", update, f"{server}(_Z12mysql_update+0x1c99)[0x1]"], True),
+        ([f"{shale}(+0x66fe)[0x1]", update], False),
+        ([f"{server}(+0xd866fe)[0x1]", f"{shale}(+0x66fe)[0x1]", update], False),
+        ([f"{server}(_Z12mysql_update+0x1c99)[0x1]"], False),
+        ([f"{server}(+0xd866fe)[0x1]", f"{server}(_Z12mysql_update+0x1c99)[0x1]"], False),
+    ]:
+        log = "\n".join([signal, *frames, "Connection ID (thread ID): 5", shale])
+        assert is_innodbs_end(log) == wanted, frames
+        assert not is_innodbs_end(f"thread panicked\n{log}")
+
+
 def main() -> int:
     own_faults()
+    ends()
     layout = servers.Layout(fuzz.memory())
     nothing(layout)
     for part, rewrite in (("a", wrong_comparison), ("b", lost_rows), ("c", lost_update),

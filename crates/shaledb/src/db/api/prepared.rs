@@ -104,7 +104,7 @@ impl Prepared {
     ///
     /// It weakens one thing: what it has read may then change before it is committed, so that it
     /// may be in no serial order with an optimistic transaction
-    /// ([`TransactionOptions::mode`](crate::TransactionOptions::mode)) or one that reads snapshots.
+    /// ([`Concurrency`](crate::Concurrency)) or one that reads snapshots.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if it has been decided already.
