@@ -361,12 +361,8 @@ fn what_is_prepared_can_let_go_of_what_it_has_read() {
         for n in 0..keys {
             tree.put(&key("r", n), b"0").unwrap();
         }
-        let options = TransactionOptions {
-            // The keys of many become ranges.
-            memory_bytes: 16 << 20,
-            lock_timeout: Duration::ZERO,
-            ..at(Isolation::RepeatableRead)
-        };
+        let options =
+            TransactionOptions { lock_timeout: Duration::ZERO, ..at(Isolation::RepeatableRead) };
         let mut txn = db.begin(options).unwrap();
         let gap = ScanOptions {
             lower: Some(b"g".into()),
@@ -379,6 +375,8 @@ fn what_is_prepared_can_let_go_of_what_it_has_read() {
             txn.get_for_update(&tree, &key("r", n)).unwrap();
             txn.put(&tree, &key("w", n), b"1").unwrap();
         }
+        // The keys of many become ranges.
+        assert!(keys < 1000 || txn.escalate_locks().unwrap());
         txn.get_for_share(&tree, b"s").unwrap();
         txn.delete_range(&tree, b"x", b"y").unwrap();
         // Read, and then written.

@@ -98,9 +98,9 @@ impl Prepared {
         self.handle.core.decide(&self.xid, false, options.sync)
     }
 
-    /// Lets go of all locks but those to write: of what it has read, and of gaps. That is all that
-    /// is locked again after a crash, too. Whoever waits for the rest goes on, which counts where
-    /// the decision may be long in coming, or may wait for those who wait.
+    /// Lets go of the locks of what it has read, and of gaps. What it has written stays locked, and
+    /// no more than that is locked again after a crash. Whoever waits for the others goes on, which
+    /// counts where the decision may be long in coming, or may wait for those who wait.
     ///
     /// It weakens one thing: what it has read may then change before it is committed, so that it
     /// may be in no serial order with an optimistic transaction

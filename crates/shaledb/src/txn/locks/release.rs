@@ -28,15 +28,7 @@ impl LockTable {
             self.live.remove(owner.id, list_at);
         }
         debug_assert!(owner.pending.is_none(), "who ends does not wait");
-        for tree in owner.ranges.drain(..) {
-            for cell in &self.cells {
-                let mut cell = cell.lock();
-                if cell.shard.release_ranges(owner.id, tree, true) {
-                    add_new(&mut parts, cell.promote(tree));
-                }
-                cell.shard.tidy();
-            }
-        }
+        self.release_ranges(owner, true, &mut parts);
         self.grant_parts(parts);
     }
 
@@ -61,21 +53,27 @@ impl LockTable {
         owner.key_bytes = owner.keys.iter().map(HeldKey::bytes).sum();
         owner.keys_unmerged = owner.keys_unmerged.min(owner.keys.len());
         owner.slot.seen.note_keys(owner.keys.len());
-        for tree in std::mem::take(&mut owner.ranges) {
+        self.release_ranges(owner, false, &mut parts);
+        self.grant_parts(parts);
+    }
+
+    /// Lets go of ranges, with `written` also of those to write; adds whose parts are free.
+    fn release_ranges(&self, owner: &mut Owner, written: bool, parts: &mut Vec<TxnId>) {
+        let id = owner.id;
+        owner.ranges.retain(|&tree| {
             let mut left = false;
             for cell in &self.cells {
                 let mut cell = cell.lock();
-                if cell.shard.release_ranges(owner.id, tree, false) {
-                    add_new(&mut parts, cell.promote(tree));
+                if cell.shard.release_ranges(id, tree, written) {
+                    add_new(parts, cell.promote(tree));
                 }
-                cell.shard.each_range(owner.id, tree, &mut |_| left = true);
+                if !written {
+                    cell.shard.each_range(id, tree, &mut |_| left = true);
+                }
                 cell.shard.tidy();
             }
-            if left {
-                owner.ranges.push(tree);
-            }
-        }
-        self.grant_parts(parts);
+            left
+        });
     }
 
     /// Gives up what the owner has claimed of a tree beyond what it uses: see

@@ -380,8 +380,8 @@ impl Shard {
         }
     }
 
-    /// Lets go of all ranges of a tree, or of those that are not to write; answers whether anybody
-    /// waits for something in it.
+    /// Lets go of the ranges of a tree, with `written` also of those that are to write; answers
+    /// whether anybody waits for something in it.
     pub fn release_ranges(&mut self, owner: TxnId, tree: TreeId, written: bool) -> bool {
         let Some(locks) = self.trees.get_mut(&tree) else { return false };
         let mut freed = 0;
