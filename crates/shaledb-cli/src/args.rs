@@ -472,7 +472,8 @@ Examples:
   shale advise old.db --tree people --codecs lz4,zstd:3,zstd:19 --block-bytes 8K,16K,32K
   shale advise people.csv --key id --check")]
 pub(crate) struct AdviseOptions {
-    /// A file of rows, - for the standard input, a folder of files of one kind, or a database's
+    /// A file of rows, - for the standard input, a folder of files of one kind, a database's, or
+    /// RocksDB's (--tree names a column family)
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "mariadb")]
     pub(crate) source: Option<PathBuf>,
 

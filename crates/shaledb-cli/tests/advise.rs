@@ -2,12 +2,14 @@
 
 mod common;
 
-use common::{done, run, run_with};
+use common::{Ran, done, run, run_with};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::Value;
 use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Enough for many stretches, so little that a load takes part of a second.
 const BYTES: usize = 6 << 20;
@@ -292,6 +294,35 @@ fn tables_bars_and_pages() {
     }
 }
 
+/// Runs the command where drivers are looked for in a folder.
+fn with_peers(dir: &Path, peers: &str, arguments: &[&str]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_shale"));
+    command.current_dir(dir).args(arguments).env("SHALE_PEERS", peers).stdin(Stdio::null());
+    command.output().unwrap().into()
+}
+
+/// A database of RocksDB is read by its driver. (What one shows has its tests beside the driver.)
+#[test]
+fn a_database_of_rocksdb_wants_its_driver() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = dir.path().join("rocks");
+    std::fs::create_dir(&db).unwrap();
+    std::fs::write(db.join("CURRENT"), "MANIFEST-000005\n").unwrap();
+    let ran = with_peers(dir.path(), "/none", &["advise", "rocks"]);
+    assert_eq!(ran.code, Some(6), "{}", ran.err);
+    assert!(ran.err.contains("cargo xtask peers rocksdb"), "{}", ran.err);
+    // A driver that says what it was asked, and is older than the question.
+    std::fs::write(dir.path().join("shale-peer-rocksdb"), "#!/bin/sh\necho \"$*\" > asked\n")
+        .unwrap();
+    let script = dir.path().join("shale-peer-rocksdb");
+    std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let peers = dir.path().to_str().unwrap();
+    let ran = with_peers(dir.path(), peers, &["advise", "rocks", "--tree", "people"]);
+    assert!(ran.err.contains("without an answer"), "{}", ran.err);
+    let asked = std::fs::read_to_string(dir.path().join("asked")).unwrap();
+    assert_eq!(asked, "browse rocks people\n");
+}
+
 /// Shale is measured as its peers are; one that is not installed is named.
 #[test]
 fn engines_stand_beside_each_other() {
@@ -299,8 +330,10 @@ fn engines_stand_beside_each_other() {
     std::fs::write(dir.path().join("logs.jsonl"), shuffled(lines(log)).join("\n")).unwrap();
     let flags = ["--key", "id", "--engines", "postgres,shale", "--engine-sample", "2M", "--check"];
     let command = [&["advise", "logs.jsonl", "--html", "page.html", "--json"], &FEW[..]].concat();
-    let said: Value =
-        serde_json::from_str(&done(dir.path(), &[&command[..], &flags].concat())).unwrap();
+    // A folder without drivers, whatever this machine has.
+    let said = with_peers(dir.path(), "/none", &[&command[..], &flags].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let said: Value = serde_json::from_str(&said.out).unwrap();
     let engines = &said["engines"];
     let own = &engines["engines"][0];
     assert_eq!(

@@ -14,6 +14,7 @@
 //! - [`workloads`]: the social graph, the insert benchmark, the patterns of db_bench,
 //!   sysbench and TPC-C.
 //! - [`driver`]: the process that runs one step.
+//! - [`browse`]: rows of an engine's own database, for who samples it.
 //! - [`report`]: tables, sentences, comparisons of runs, one page of HTML.
 //! - [`campaign`]: all steps of all engines, in turns. [`compress`]: codec choices on several
 //!   workloads, as one matrix.
@@ -27,6 +28,7 @@ pub mod stores;
 pub mod run;
 pub mod workloads;
 pub mod driver;
+pub mod browse;
 pub mod report;
 pub mod campaign;
 pub mod compress;

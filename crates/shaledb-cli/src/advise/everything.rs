@@ -1,11 +1,12 @@
 //! All rows of the source, for what is checked against predictions.
 
 use super::sample::Row;
-use super::text;
+use super::{text, tree};
 use crate::exit::Outcome;
 use crate::import::source;
-use shaledb::{ScanOptions, Tree};
 use shaledb_cli::rows::{Options, Record, Rows};
+use shaledb_lab::browse::Browse;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 const CHUNK_BYTES: usize = 256 << 10;
@@ -15,7 +16,7 @@ pub(super) enum Everything {
     /// Files one behind the other.
     Files(Vec<PathBuf>, Box<Options>),
     /// A tree of a database.
-    Tree(Tree),
+    Tree(RefCell<Box<dyn Browse>>),
 }
 
 /// Gives the next rows; false when there are no more.
@@ -50,16 +51,13 @@ impl Everything {
                 }))
             }
             Everything::Tree(tree) => {
-                let options = ScanOptions { fill_cache: false, ..ScanOptions::default() };
-                let mut scan = tree.scan_with(options)?;
-                scan.seek_first()?;
+                let mut from = Vec::new();
                 Ok(Box::new(move |chunk: &mut Vec<Row>| {
                     chunk.clear();
-                    let mut bytes = 0;
-                    while bytes < CHUNK_BYTES && scan.valid() {
-                        chunk.push((scan.key().to_vec(), scan.value()?.to_vec()));
-                        bytes += chunk.last().map_or(0, |(key, value)| key.len() + value.len());
-                        scan.next()?;
+                    let rows = tree.borrow_mut().rows(&from, CHUNK_BYTES as u64)?;
+                    chunk.extend(rows.into_iter().map(|row| (row.key, row.value)));
+                    if let Some((last, _)) = chunk.last() {
+                        from = tree::after(last);
                     }
                     Ok(!chunk.is_empty())
                 }))

@@ -8,6 +8,8 @@ mod folder;
 mod mariadb_rows;
 mod mariadb;
 mod tree;
+mod shale_tree;
+mod database;
 mod choice;
 mod build;
 mod everything;
@@ -23,9 +25,9 @@ mod engines_table;
 mod report;
 mod page;
 
-use crate::args::{AdviseOptions, ReadFlags};
+use crate::args::AdviseOptions;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::{open, screen};
+use crate::screen;
 use build::Workshop;
 use choice::{Choice, USUAL_BLOCK_BYTES};
 use engines::Engines;
@@ -33,8 +35,9 @@ use everything::Everything;
 use predict::Predicted;
 use report::Report;
 use sample::{SAMPLE_BYTES_MIN, Sample};
-use shaledb::{Codec, Db};
+use shaledb::Codec;
 use shaledb_lab::units::setting;
+use std::cell::RefCell;
 use std::path::Path;
 
 /// What is tried, if the user does not say.
@@ -52,8 +55,7 @@ pub(crate) fn advise(options: &AdviseOptions, json: bool) -> Outcome {
     refuse_what_does_not_fit(options)?;
     engines::named(&options.engines)?;
     let spinner = screen::spinner("reading a sample".to_owned());
-    // A database stays open as long as its tree is read.
-    let (sample, everything, _db) = read(options, options.sample)?;
+    let (sample, everything) = read(options, options.sample)?;
     let everything = everything.filter(|_| options.check);
     if options.check && everything.is_none() {
         return Err(Failure::usage(
@@ -106,7 +108,7 @@ fn of_engines(
     workshop: &Workshop,
 ) -> Outcome<Engines> {
     let bytes = options.engine_sample.unwrap_or(options.sample * ENGINE_SAMPLE_TIMES);
-    let (sample, everything, _db) = read(options, bytes)?;
+    let (sample, everything) = read(options, bytes)?;
     let everything = everything.filter(|_| options.check);
     engines::compare(&options.engines, &sample, predicted, everything.as_ref(), workshop)
 }
@@ -167,12 +169,9 @@ fn refuse_what_does_not_fit(options: &AdviseOptions) -> Outcome<()> {
 }
 
 /// Reads a sample; also where all of it can be read from, if it can.
-fn read(
-    options: &AdviseOptions,
-    sample_bytes: u64,
-) -> Outcome<(Sample, Option<Everything>, Option<Db>)> {
+fn read(options: &AdviseOptions, sample_bytes: u64) -> Outcome<(Sample, Option<Everything>)> {
     if let Some(socket) = &options.mariadb {
-        return Ok((mariadb::sample(options, socket, sample_bytes)?, None, None));
+        return Ok((mariadb::sample(options, socket, sample_bytes)?, None));
     }
     let Some(path) = &options.source else {
         return Err(Failure::usage("name a file, a folder, a database, or --mariadb"));
@@ -186,17 +185,15 @@ fn read(
             let rows = options.rows.options(&parts[0].path)?;
             let sample = folder::sample(&parts, &rows, sample_bytes)?;
             let paths = parts.into_iter().map(|part| part.path).collect();
-            return Ok((sample, Some(Everything::Files(paths, Box::new(rows))), None));
+            return Ok((sample, Some(Everything::Files(paths, Box::new(rows)))));
         }
-        let flags = ReadFlags { db: path.clone(), memory: None };
-        let db = open::reading(&flags)?;
-        let tree = db.tree(&options.name.tree)?;
-        let sample = tree::sample(&db, &tree, sample_bytes)?;
-        return Ok((sample, Some(Everything::Tree(tree)), Some(db)));
+        let (mut tree, name) = database::open(path, &options.name.tree)?;
+        let sample = tree::sample(tree.as_mut(), &name, sample_bytes)?;
+        return Ok((sample, Some(Everything::Tree(RefCell::new(tree)))));
     }
     let rows = options.rows.options(path)?;
     let sample = text::sample(path, &rows, sample_bytes)?;
     let is_file = path != Path::new("-") && path.is_file();
     let everything = is_file.then(|| Everything::Files(vec![path.clone()], Box::new(rows)));
-    Ok((sample, everything, None))
+    Ok((sample, everything))
 }

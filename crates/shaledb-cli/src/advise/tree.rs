@@ -1,8 +1,12 @@
-//! A sample of a tree: stretches of keys that are evenly spread over its stored bytes.
+//! A sample of a tree: stretches of keys that are evenly spread over its stored bytes. The tree is
+//! Shale's, or one of an engine whose driver shows it.
 
 use super::sample::{Row, Sample, Seen, Stretch, stretches_of};
 use crate::exit::{Exit, Failure, Outcome};
-use shaledb::{Db, LevelStats, ScanOptions, Tree, TreeStats};
+use shaledb_lab::browse::{About, Browse, Entry};
+
+/// Rows are asked for in pieces of so many bytes.
+const PIECE_BYTES: u64 = 64 << 10;
 
 /// A stretch has at most so many times its part of the sample's bytes, and passes at most as many
 /// before it begins.
@@ -16,37 +20,38 @@ const PART_OF_LARGE: u64 = 8;
 const STEP_BYTES: usize = 7;
 const STEPS_MAX: usize = 600;
 
-/// Reads some `sample_bytes` of keys and values.
-pub(super) fn sample(db: &Db, tree: &Tree, sample_bytes: u64) -> Outcome<Sample> {
-    let refused = |what: &str| {
-        let what = format!("{}: the tree {} {what}", db.path().display(), tree.name());
-        Failure::new(Exit::BadInput, what)
+/// Reads some `sample_bytes` of keys and values of a tree, which messages call `name`.
+pub(super) fn sample(tree: &mut dyn Browse, name: &str, sample_bytes: u64) -> Outcome<Sample> {
+    let refused = |what: &str| Failure::new(Exit::BadInput, format!("{name} {what}"));
+    let about = tree.about()?;
+    let empty = || match about.others.as_slice() {
+        [] => refused("is empty: there is nothing to advise on"),
+        others => refused(&format!("is empty. --tree names another: {}", others.join(", "))),
     };
-    let empty = || refused("is empty: there is nothing to advise on");
     // Up to the last key: to the end, filters and indexes would count too, which ranges have not.
-    let last = last_key(tree)?.ok_or_else(empty)?;
-    let total = tree.approximate_bytes(b"", Some(&last))?;
+    let last = about.last.as_ref().ok_or_else(empty)?;
+    let total = tree.stored_before(last)?;
     let part = if total > sample_bytes { PART_OF_LARGE } else { 1 };
-    let (from_start, is_whole) = rows(tree, b"", sample_bytes / part)?;
+    let (from_start, is_whole) = from_start(tree, sample_bytes / part)?;
     if from_start.is_empty() {
         return Err(empty());
     }
     if is_whole || total == 0 {
-        return Ok(head(db, tree, from_start, is_whole));
+        return Ok(head(&about, from_start, is_whole));
     }
     let first = from_start[0].0.clone();
     drop(from_start);
-    let raw = raw_bytes(db, tree).max(total);
+    let raw = about.raw_bytes.max(total);
     let count = stretches_of(sample_bytes);
     let stretch_bytes = sample_bytes / count;
     // Where values are in blob files, the tables may have less than the sample.
     let share = (sample_bytes as f64 / raw as f64).min(1.0);
     let part = (total as f64 * share / count as f64) as u64;
-    let of_row = total as f64 / table_entries(db, tree).max(1) as f64;
+    let of_row = total as f64 / about.table_entries.max(1) as f64;
     let mut stretches: Vec<Stretch> = Vec::new();
     for number in 0..count {
         let place = (total * (2 * number + 1) / (2 * count)).saturating_sub(part / 2);
-        let from = key_at(tree, place, &first, &last)?;
+        let from = key_at(tree, place, &first, last)?;
         // No row comes twice.
         let newest = stretches.last().and_then(|stretch| stretch.rows.last());
         if newest.is_some_and(|(key, _)| *key >= from) {
@@ -59,7 +64,7 @@ pub(super) fn sample(db: &Db, tree: &Tree, sample_bytes: u64) -> Outcome<Sample>
         stretches.push(Stretch { at: place as f64 / total as f64, units, rows });
     }
     let mut notes = Vec::new();
-    if of_tree(db, tree, |tree| u64::from(tree.memtable_bytes > 0 || tree.blob_files > 0)) > 0 {
+    if about.has_uncounted {
         notes.push(
             "What is in memtables or in blob files does not count in the size that stretches are \
              scaled by."
@@ -76,14 +81,14 @@ pub(super) fn sample(db: &Db, tree: &Tree, sample_bytes: u64) -> Outcome<Sample>
 
 /// What the beginning of a tree shows: all of it, or a part of rows between which tables have no
 /// step, so that no other place of it can be told.
-fn head(db: &Db, tree: &Tree, rows: Vec<Row>, is_whole: bool) -> Sample {
+fn head(about: &About, rows: Vec<Row>, is_whole: bool) -> Sample {
     let units: u64 = rows.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
     let of_row = units as f64 / rows.len() as f64;
     let stretch = Stretch { at: 0.0, units, rows };
     if is_whole {
         return Sample::new(vec![stretch], Some(units), Seen::All, Vec::new());
     }
-    let entries = table_entries(db, tree) + of_tree(db, tree, |tree| tree.memtable_entries);
+    let entries = about.table_entries + about.memtable_entries;
     let total = ((entries as f64 * of_row) as u64).max(units);
     let note = "The rows are in memtables or in one block, so only the beginning was read; sizes \
                 are scaled by the number of entries, replaced and deleted ones too. The bounds are \
@@ -91,32 +96,53 @@ fn head(db: &Db, tree: &Tree, rows: Vec<Row>, is_whole: bool) -> Sample {
     Sample::new(vec![stretch], Some(total), Seen::Head, vec![note.to_owned()])
 }
 
-/// A figure of the tree.
-fn of_tree(db: &Db, tree: &Tree, figure: impl Fn(&TreeStats) -> u64) -> u64 {
-    let stats = db.stats();
-    stats.trees.iter().filter(|other| other.name == tree.name()).map(figure).sum()
+/// Rows of a tree, one after the other.
+struct Walk<'a> {
+    tree: &'a mut dyn Browse,
+    /// Where the next piece begins.
+    from: Vec<u8>,
+    piece: std::vec::IntoIter<Entry>,
+    piece_bytes: u64,
 }
 
-/// Entries of the tree's tables, replaced and deleted ones too.
-fn table_entries(db: &Db, tree: &Tree) -> u64 {
-    of_tree(db, tree, |tree| tree.levels.iter().map(|level| level.entries).sum())
-}
-
-fn options(lower: &[u8]) -> ScanOptions<'static> {
-    ScanOptions { lower: Some(lower.to_vec()), fill_cache: false, ..ScanOptions::default() }
-}
-
-/// Rows from a key on, and whether these are all.
-fn rows(tree: &Tree, lower: &[u8], most: u64) -> Outcome<(Vec<Row>, bool)> {
-    let mut scan = tree.scan_with(options(lower))?;
-    scan.seek_first()?;
-    let (mut rows, mut bytes) = (Vec::new(), 0);
-    while scan.valid() && bytes < most {
-        rows.push((scan.key().to_vec(), scan.value()?.to_vec()));
-        bytes += rows.last().map_or(0, |(key, value)| (key.len() + value.len()) as u64);
-        scan.next()?;
+impl<'a> Walk<'a> {
+    fn new(tree: &'a mut dyn Browse, from: &[u8], most: u64) -> Walk<'a> {
+        let piece_bytes = most.clamp(1, PIECE_BYTES);
+        Walk { tree, from: from.to_vec(), piece: Vec::new().into_iter(), piece_bytes }
     }
-    Ok((rows, !scan.valid()))
+
+    fn next(&mut self) -> Outcome<Option<Entry>> {
+        if self.piece.as_slice().is_empty() {
+            let piece = self.tree.rows(&self.from, self.piece_bytes)?;
+            let Some(last) = piece.last() else { return Ok(None) };
+            self.from = after(&last.key);
+            self.piece = piece.into_iter();
+        }
+        Ok(self.piece.next())
+    }
+}
+
+/// The first key behind one.
+pub(super) fn after(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}
+
+/// Rows from the first one on, and whether these are all.
+fn from_start(tree: &mut dyn Browse, most: u64) -> Outcome<(Vec<Row>, bool)> {
+    let mut walk = Walk::new(tree, b"", most);
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    while let Some(entry) = walk.next()? {
+        if bytes >= most {
+            return Ok((rows, false));
+        }
+        bytes += bytes_of(&entry);
+        rows.push((entry.key, entry.value));
+    }
+    Ok((rows, true))
+}
+
+fn bytes_of(entry: &Entry) -> u64 {
+    (entry.key.len() + entry.value.len()) as u64
 }
 
 /// Rows, and the bytes that they take in tables if these tell that.
@@ -125,24 +151,24 @@ type Part = (Vec<Row>, Option<u64>);
 /// Rows from about a key on that take `stored` bytes in tables, or have `most` bytes; and what they
 /// take. Tables tell that by whole blocks, so the rows begin and end where it steps; it is `None`
 /// if there is no step before them, or none in them.
-fn rows_of(tree: &Tree, from: &[u8], stored: u64, most: u64) -> Outcome<Option<Part>> {
-    let mut scan = tree.scan_with(options(from))?;
-    scan.seek_first()?;
-    let up_to = |key: &[u8]| tree.approximate_bytes(b"", Some(key));
-    let first = up_to(from)?;
+fn rows_of(tree: &mut dyn Browse, from: &[u8], stored: u64, most: u64) -> Outcome<Option<Part>> {
+    let first = tree.stored_before(from)?;
+    let mut walk = Walk::new(tree, from, most);
     let (mut passed, mut before) = (0, first);
-    while scan.valid() && before == first && passed < most {
-        passed += (scan.key().len() + scan.value()?.len()) as u64;
-        scan.next()?;
-        if scan.valid() {
-            before = up_to(scan.key())?;
-        }
+    let mut entry = walk.next()?;
+    while let Some(row) = &entry
+        && before == first
+        && passed < most
+    {
+        passed += bytes_of(row);
+        entry = walk.next()?;
+        before = entry.as_ref().map_or(before, |row| row.before);
     }
     // What comes after the last step, and how many bytes that step was at.
     let (mut rows, mut bytes, mut whole) = (Vec::new(), 0, 0);
     let mut units = 0;
-    while scan.valid() {
-        let now = up_to(scan.key())?.saturating_sub(before);
+    while let Some(row) = entry {
+        let now = row.before.saturating_sub(before);
         if now > units {
             (units, whole) = (now, rows.len());
             if units >= stored {
@@ -152,10 +178,9 @@ fn rows_of(tree: &Tree, from: &[u8], stored: u64, most: u64) -> Outcome<Option<P
         if bytes >= most {
             break;
         }
-        let row = (scan.key().to_vec(), scan.value()?.to_vec());
-        bytes += (row.0.len() + row.1.len()) as u64;
-        rows.push(row);
-        scan.next()?;
+        bytes += bytes_of(&row);
+        rows.push((row.key, row.value));
+        entry = walk.next()?;
     }
     // Rows that begin within a block, and not where a step was, have but a part of its bytes.
     let is_known = before > first && whole > 0;
@@ -165,19 +190,13 @@ fn rows_of(tree: &Tree, from: &[u8], stored: u64, most: u64) -> Outcome<Option<P
     Ok((!rows.is_empty()).then_some((rows, is_known.then_some(units))))
 }
 
-fn last_key(tree: &Tree) -> Outcome<Option<Vec<u8>>> {
-    let mut scan = tree.scan_with(options(b""))?;
-    scan.seek_last()?;
-    Ok(scan.valid().then(|| scan.key().to_vec()))
-}
-
 /// About the key before which tables have `place` bytes: each step halves what is between two
 /// keys, at the first byte in which they differ.
-fn key_at(tree: &Tree, place: u64, first: &[u8], last: &[u8]) -> Outcome<Vec<u8>> {
+fn key_at(tree: &mut dyn Browse, place: u64, first: &[u8], last: &[u8]) -> Outcome<Vec<u8>> {
     let (mut low, mut high) = (first.to_vec(), last.to_vec());
     for _ in 0..STEPS_MAX {
         let Some(middle) = between(&low, &high) else { break };
-        match tree.approximate_bytes(b"", Some(&middle))? < place {
+        match tree.stored_before(&middle)? < place {
             true => low = middle,
             false => high = middle,
         }
@@ -202,15 +221,11 @@ fn between(low: &[u8], high: &[u8]) -> Option<Vec<u8>> {
     Some(key)
 }
 
-/// Bytes before compression, as the blocks of the tree's tables have them.
-fn raw_bytes(db: &Db, tree: &Tree) -> u64 {
-    let raw = |level: &LevelStats| (level.bytes as f64 * level.ratio.max(1.0)) as u64;
-    of_tree(db, tree, |tree| tree.levels.iter().map(raw).sum())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::shale_tree::ShaleTree;
     use super::*;
+    use shaledb::{Db, Tree};
 
     #[test]
     fn keys_between_others() {
@@ -242,7 +257,7 @@ mod tests {
         let (db, tree) = made(4096);
         // Some tables' blocks of keys, each with far more values than a stretch may have.
         ingest(&tree, 2000, &[7; 5000]);
-        let sample = sample(&db, &tree, 256 << 10).unwrap();
+        let sample = sample(&mut ShaleTree::new(db, tree), "t", 256 << 10).unwrap();
         assert!(sample.seen == Seen::Spread && sample.rows > 0);
         let off = (sample.total_rows() / 2000.0 - 1.0).abs();
         assert!(off < 0.1 && sample.share() <= 1.0, "{off} {}", sample.share());
@@ -255,10 +270,10 @@ mod tests {
         for number in 0..5000u32 {
             tree.put(&number.to_be_bytes(), &[7; 100]).unwrap();
         }
-        let of_memtables = sample(&in_memtables, &tree, 128 << 10).unwrap();
+        let of_memtables = sample(&mut ShaleTree::new(in_memtables, tree), "t", 128 << 10).unwrap();
         let (in_one_block, tree) = made(4096);
         ingest(&tree, 100, &[7; 5000]);
-        let of_one_block = sample(&in_one_block, &tree, 128 << 10).unwrap();
+        let of_one_block = sample(&mut ShaleTree::new(in_one_block, tree), "t", 128 << 10).unwrap();
         for (sample, rows) in [(of_memtables, 5000.0), (of_one_block, 100.0)] {
             assert!(sample.seen == Seen::Head && !sample.is_endless);
             assert!((sample.total_rows() / rows - 1.0).abs() < 0.01, "{}", sample.total_rows());
@@ -270,7 +285,7 @@ mod tests {
     fn a_sample_of_a_tree_is_spread_over_it() {
         let (db, tree) = made(1 << 20);
         ingest(&tree, 100_000, &[7; 50]);
-        let sample = sample(&db, &tree, 2 << 20).unwrap();
+        let sample = sample(&mut ShaleTree::new(db, tree), "t", 2 << 20).unwrap();
         assert_eq!(sample.seen, Seen::Spread);
         assert!(sample.stretches.len() > 30, "{}", sample.stretches.len());
         let off = (sample.total_rows() / 100_000.0 - 1.0).abs();

@@ -112,12 +112,14 @@ impl RowReader {
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool> {
         let mut lengths = [0; 8];
-        let first = self.from.read(&mut lengths);
-        let first = first.map_err(|error| self.failed(&error))?;
-        if first == 0 {
-            return Ok(false);
+        self.key.clear();
+        // Not `read`, which a signal ends.
+        let first = (&mut self.from).take(lengths.len() as u64).read_to_end(&mut self.key);
+        match first.map_err(|error| self.failed(&error))? {
+            0 => return Ok(false),
+            8 => lengths.copy_from_slice(&self.key),
+            _ => return Err(self.failed(&ErrorKind::UnexpectedEof.into()).into()),
         }
-        self.from.read_exact(&mut lengths[first..]).map_err(|error| self.failed(&error))?;
         let length = |at: usize| {
             let bytes = [lengths[at], lengths[at + 1], lengths[at + 2], lengths[at + 3]];
             u32::from_le_bytes(bytes)
