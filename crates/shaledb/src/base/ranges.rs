@@ -135,9 +135,18 @@ impl RangeDeletes {
 
     /// The same with the newest delete of each range only.
     pub fn newest(self) -> RangeDeletes {
+        self.newest_from(0)
+    }
+
+    /// The same with only the newest of those deletes of each range whose number is `seq` or more.
+    pub fn newest_from(self, seq: SeqNo) -> RangeDeletes {
         let mut fragments: Vec<Fragment> = Vec::with_capacity(self.fragments.len());
         for mut fragment in self.fragments {
-            fragment.seqs.truncate(1);
+            let newer = fragment.seqs.partition_point(|&of| of >= seq);
+            if newer > 1 {
+                fragment.seqs.drain(1..newer);
+                fragment.seqs.shrink_to_fit();
+            }
             match fragments.last_mut() {
                 Some(last) if last.end == fragment.start && last.seqs == fragment.seqs => {
                     last.end = fragment.end;
