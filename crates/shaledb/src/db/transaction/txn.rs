@@ -540,7 +540,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        // In a fork the locks are of nobody's concern, and whoever held a mutex of them is not here.
+        // In a fork nobody asks for the locks, and whoever held a mutex of them is not here.
         if !self.handle.core.guard.is_foreign() {
             self.handle.core.locks.release(&mut self.owner);
         }

@@ -141,8 +141,8 @@ impl Owner {
         self.slot.seen.note_writes(writes, bytes);
     }
 
-    /// Makes use of what it has claimed by this number, as far as `end`; false if it has not, or not
-    /// any more. What is in use stays so.
+    /// Makes use of what it has claimed by this number, as far as `end`; false if it has not, or
+    /// not any more. What is in use stays so.
     pub fn use_claim(&mut self, number: u64, end: &[u8]) -> bool {
         let is_it = |claim: &&mut Claim| claim.number == number;
         let Some(claim) = self.claims.iter_mut().find(is_it) else { return false };
