@@ -269,7 +269,8 @@ fn nested_range_deletes_of_one_commit_take_what_they_need() {
         for key in [0, 1, count / 2, count - 1, count] {
             let newest = match shrink {
                 true => count - key,
-                false => (key < count).then_some(count).unwrap_or_default(),
+                false if key < count => count,
+                false => 0,
             };
             let key = (key as u32).to_be_bytes();
             assert_eq!(memtable.newest_covering(&key, u64::MAX), newest);

@@ -39,9 +39,9 @@ impl LockTable {
 
     /// Locks the gaps of a range, if nobody is in the way, of which the owner is going to make use
     /// from its beginning on, by the number that this answers with ([`Owner::use_claim`]). It is
-    /// given up beyond what is in use as soon as the owner waits for anything: nobody is to wait for
-    /// one who has not come to the place and cannot. So it is when the owner asks for another range
-    /// of the tree, with which it would become one.
+    /// given up beyond what is in use as soon as the owner waits for anything: nobody is to wait
+    /// for one who has not come to the place and cannot. So it is when the owner asks for another
+    /// range of the tree, with which it would become one.
     pub fn claim(
         &self,
         owner: &mut Owner,

@@ -3,9 +3,9 @@
 //! Nobody looks at what is between two of them, so of those that cover a key only the newest counts
 //! here. They are kept as sets of 1, 2, 4, .. deletes, at most two of each size: so adding n costs
 //! O(n log n) in all, and a look at a key goes into O(log n) sets. Which sets there are does not
-//! follow from n: when a third of a size has made one of the two before it, two more must come until
-//! that happens again. So a delete that comes and is undone again and again, as in statements that
-//! fail, seldom makes large sets or takes them apart.
+//! follow from n: when a third of a size has made one of the two before it, two more must come
+//! until that happens again. So a delete that comes and is undone again and again, as in
+//! statements that fail, seldom makes large sets or takes them apart.
 
 use crate::base::key::{SEQ_MAX, SeqNo};
 use crate::base::ranges::{Fragment, RangeDelete, RangeDeletes};
