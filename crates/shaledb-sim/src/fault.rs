@@ -82,7 +82,7 @@ pub fn run(program: &[Op], config: &Config, injection: Injection) -> Outcome<Out
         return Ok(Outcomes::NotReached);
     }
     fs.clear_faults();
-    finish(world, config, outcome)?;
+    finish(world, config, injection, outcome)?;
     Ok(outcome)
 }
 
@@ -96,6 +96,15 @@ fn expected(fs: &MemFs, error: &Error) -> Outcome<()> {
         return Err(Failure::Wrong(format!("an error that no fault explains: {error}")));
     }
     Ok(())
+}
+
+/// Whether an error says what a fault has done, and nothing else.
+fn is_of(fault: Fault, error: &Error) -> bool {
+    match (fault, error) {
+        (Fault::Full | Fault::ShortFull, error) => error.is_disk_full(),
+        (_, Error::Io { source, .. }) => source.to_string() == "injected fault",
+        _ => false,
+    }
 }
 
 /// A database that could not be created can be created once the fault is gone, also after a crash.
@@ -151,13 +160,19 @@ fn check_after_error(world: &mut World, injection: Injection, error: &Error) -> 
 }
 
 /// In the end everything durable is there after a close, a kill and a crash.
-fn finish(mut world: World, config: &Config, outcome: Outcomes) -> Outcome<()> {
+fn finish(
+    mut world: World,
+    config: &Config,
+    injection: Injection,
+    outcome: Outcomes,
+) -> Outcome<()> {
     let doubt = world.doubt.take();
     if outcome != Outcomes::Refused {
         world.wait();
-        // A merge of which a part has failed ends with that error when its last part does.
         match world.step(&Op::Idle) {
-            Ok(()) | Err(Failure::Engine(_)) => world.wait(),
+            Ok(()) => world.wait(),
+            // A merge of which a part has failed ends with that error when its last part does.
+            Err(Failure::Engine(error)) if is_of(injection.fault, &error) => world.wait(),
             Err(failure) => return Err(failure),
         }
         world.run(&[Op::Check, Op::Idle, Op::Check, Op::Verify])?;
@@ -216,3 +231,25 @@ pub fn run_full(program: &[Op], config: &Config, step_bytes: u64) -> Outcome<u64
 
 /// How often one operation may be refused while the disk grows from one try to the next.
 const TRIES_MAX: u64 = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shaledb::Env;
+    use std::io;
+
+    #[test]
+    fn an_error_of_another_cause_is_not_of_the_fault() {
+        let path = "/db/000001.table".as_ref();
+        for fault in [Fault::Io, Fault::Full, Fault::Short, Fault::ReportOne, Fault::ShortFull] {
+            let fs = MemFs::new();
+            fs.fail(Call::Create, 1, fault, true);
+            let env = Env { fs: std::sync::Arc::new(fs), ..Env::memory() };
+            let injected = env.fs.create(path).err().unwrap();
+            assert!(is_of(fault, &injected), "{fault:?}: {injected}");
+            assert!(!is_of(fault, &Error::corruption(path, 0, "a block is damaged")));
+            assert!(!is_of(fault, &Error::io("read", path, io::Error::other("something else"))));
+            assert!(!is_of(fault, &Error::Poisoned(std::sync::Arc::new(injected))));
+        }
+    }
+}

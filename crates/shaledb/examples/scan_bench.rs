@@ -142,7 +142,7 @@ fn main() {
     bench.measure("memtable + 4 tables in level 0 + run", &state);
 
     let memtable = Memtable::new();
-    memtable.delete_range(&key(rows), &key(rows + 1), 200);
+    memtable.delete_range(&key(rows), &key(rows + 1), 200, 200);
     let state = bench.state(memtable, levels);
     bench.measure("4 tables in level 0 + run, a range delete", &state);
 }

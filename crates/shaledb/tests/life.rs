@@ -8,6 +8,7 @@ use shaledb::{
     WriteOptions,
 };
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 
 fn small() -> Config {
@@ -499,6 +500,45 @@ fn a_forked_child_reads_a_scan_to_its_end() {
         assert!(in_a_fork(child, || ()));
     }
     assert_eq!(tree.scan::<&[u8]>(..).unwrap().count() as u64, ROWS);
+}
+
+/// A child that just lets go of what it has waits for no mutex that another thread of the parent
+/// held when it was forked.
+#[test]
+fn a_forked_child_drops_transactions_beside_busy_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db"), small()).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    let with_locks = |from: u32| {
+        let mut txn = db.begin(TransactionOptions::default()).unwrap();
+        // In all shards of the table of locks.
+        (from..from + 100).for_each(|n| txn.put(&tree, &n.to_be_bytes(), b"").unwrap());
+        (txn, db.snapshot())
+    };
+    let ended = AtomicBool::new(false);
+    let done = std::thread::scope(|scope| {
+        for thread in 1..3 {
+            let (ended, with_locks) = (&ended, &with_locks);
+            scope.spawn(move || {
+                while !ended.load(Ordering::Relaxed) {
+                    drop(with_locks(thread * 1000));
+                }
+            });
+        }
+        let done = (0..200).all(|_| {
+            let has = with_locks(0);
+            let child = move || {
+                // SAFETY: ends this process if it hangs.
+                unsafe { libc::alarm(60) };
+                drop(has);
+                true
+            };
+            in_a_fork(child, || ())
+        });
+        ended.store(true, Ordering::Relaxed);
+        done
+    });
+    assert!(done, "a child hangs");
 }
 
 /// What stands where a file of the database should.

@@ -43,42 +43,49 @@ pub struct RangeDeletes {
 impl RangeDeletes {
     /// Cuts `deletes` (in any order, overlapping or not) into fragments. Empty ranges vanish.
     pub fn new(deletes: impl IntoIterator<Item = RangeDelete>) -> RangeDeletes {
-        let mut deletes: Vec<RangeDelete> =
-            deletes.into_iter().filter(|delete| delete.start < delete.end).collect();
-        if deletes.is_empty() {
-            return RangeDeletes::default();
-        }
-        deletes.sort_unstable();
-        let mut cuts: Vec<Vec<u8>> =
-            deletes.iter().flat_map(|d| [d.start.clone(), d.end.clone()]).collect();
-        cuts.sort_unstable();
+        let deletes = deletes.into_iter().filter(|delete| delete.start < delete.end);
+        let parts: Vec<Fragment> = deletes
+            .map(|RangeDelete { start, end, seq }| Fragment { start, end, seqs: vec![seq] })
+            .collect();
+        RangeDeletes::cut(parts.iter().collect())
+    }
+
+    /// Cuts parts (in any order, overlapping or not) where any of them begins or ends.
+    fn cut(mut parts: Vec<&Fragment>) -> RangeDeletes {
+        // This sort finds what is in order already.
+        parts.sort_by(|a, b| a.start.cmp(&b.start));
+        let mut cuts: Vec<&[u8]> =
+            parts.iter().flat_map(|part| [part.start.as_slice(), part.end.as_slice()]).collect();
+        cuts.sort();
         cuts.dedup();
         let mut fragments: Vec<Fragment> = Vec::new();
-        // The deletes that reach over the current cut, as indexes into `deletes`.
-        let mut open: Vec<usize> = Vec::new();
-        let mut next = 0;
+        // Those that reach over the current cut, and those that begin after it.
+        let (mut open, mut rest): (Vec<&Fragment>, _) = (Vec::new(), parts.as_slice());
         for pair in cuts.windows(2) {
-            open.retain(|&index| deletes[index].end > pair[0]);
-            while next < deletes.len() && deletes[next].start == pair[0] {
-                open.push(next);
-                next += 1;
+            let (start, end) = (pair[0], pair[1]);
+            open.retain(|part| part.end.as_slice() > start);
+            while let Some((part, others)) = rest.split_first()
+                && *part.start == *start
+            {
+                open.push(part);
+                rest = others;
             }
+            #[cfg(test)]
+            looks::add(1 + open.len());
             if open.is_empty() {
                 continue;
             }
-            let mut seqs: Vec<SeqNo> = open.iter().map(|&index| deletes[index].seq).collect();
-            seqs.sort_unstable_by(|a, b| b.cmp(a));
+            let mut seqs = Vec::with_capacity(open.iter().map(|part| part.seqs.len()).sum());
+            open.iter().for_each(|part| seqs.extend_from_slice(&part.seqs));
+            // Runs that are in order already, too.
+            seqs.sort_by(|a, b| b.cmp(a));
             seqs.dedup();
             match fragments.last_mut() {
-                Some(last) if last.end == pair[0] && last.seqs == seqs => {
-                    last.end.clone_from(&pair[1]);
-                }
-                _ => {
-                    fragments.push(Fragment { start: pair[0].clone(), end: pair[1].clone(), seqs })
-                }
+                Some(last) if *last.end == *start && last.seqs == seqs => last.end = end.to_vec(),
+                _ => fragments.push(Fragment { start: start.to_vec(), end: end.to_vec(), seqs }),
             }
         }
-        assert_eq!(next, deletes.len(), "each delete has begun at a cut");
+        assert!(rest.is_empty(), "each part has begun at a cut");
         RangeDeletes { fragments }.checked()
     }
 
@@ -93,51 +100,31 @@ impl RangeDeletes {
         self
     }
 
-    /// The deletes of several sets together. The cost is that of the result: many deletes of one
-    /// range are never taken apart.
+    /// The deletes of several sets together, however many these are. The cost is that of the
+    /// result: many deletes of one range are never taken apart.
     pub fn union<'a>(sets: impl IntoIterator<Item = &'a RangeDeletes>) -> RangeDeletes {
-        let mut rest: Vec<&[Fragment]> = sets.into_iter().map(RangeDeletes::fragments).collect();
-        rest.retain(|fragments| !fragments.is_empty());
-        if let [only] = rest.as_slice() {
-            return RangeDeletes { fragments: only.to_vec() };
+        let mut sets: Vec<&RangeDeletes> = sets.into_iter().collect();
+        sets.retain(|set| !set.is_empty());
+        match sets.as_slice() {
+            [only] => RangeDeletes::clone(only),
+            sets => RangeDeletes::cut(sets.iter().flat_map(|set| set.fragments()).collect()),
         }
-        let ends = |part: &'a Fragment| [part.start.as_slice(), part.end.as_slice()];
-        let mut cuts: Vec<&[u8]> = rest.iter().copied().flatten().flat_map(ends).collect();
-        cuts.sort_unstable();
-        cuts.dedup();
-        let mut fragments: Vec<Fragment> = Vec::new();
-        for pair in cuts.windows(2) {
-            let (start, end) = (pair[0], pair[1]);
-            let mut seqs: Vec<SeqNo> = Vec::new();
-            for fragments in &mut rest {
-                while fragments.first().is_some_and(|first| first.end.as_slice() <= start) {
-                    *fragments = &fragments[1..];
-                }
-                if let Some(first) = fragments.first().filter(|first| *first.start <= *start) {
-                    seqs.extend_from_slice(&first.seqs);
-                }
-            }
-            if seqs.is_empty() {
-                continue;
-            }
-            // Runs that are in order already, which this sort finds.
-            seqs.sort_by(|a, b| b.cmp(a));
-            seqs.dedup();
-            match fragments.last_mut() {
-                Some(last) if *last.end == *start && last.seqs == seqs => {
-                    last.end = end.to_vec();
-                }
-                _ => fragments.push(Fragment { start: start.to_vec(), end: end.to_vec(), seqs }),
-            }
-        }
-        RangeDeletes { fragments }.checked()
     }
 
     /// The same with the newest delete of each range only.
     pub fn newest(self) -> RangeDeletes {
+        self.newest_from(0)
+    }
+
+    /// The same with only the newest of those deletes of each range whose number is `seq` or more.
+    pub fn newest_from(self, seq: SeqNo) -> RangeDeletes {
         let mut fragments: Vec<Fragment> = Vec::with_capacity(self.fragments.len());
         for mut fragment in self.fragments {
-            fragment.seqs.truncate(1);
+            let newer = fragment.seqs.partition_point(|&of| of >= seq);
+            if newer > 1 {
+                fragment.seqs.drain(1..newer);
+                fragment.seqs.shrink_to_fit();
+            }
             match fragments.last_mut() {
                 Some(last) if last.end == fragment.start && last.seqs == fragment.seqs => {
                     last.end = fragment.end;
@@ -232,6 +219,25 @@ impl RangeDeletes {
     }
 }
 
+/// How many parts were looked at, for tests of what it costs.
+#[cfg(test)]
+pub(crate) mod looks {
+    use std::cell::Cell;
+
+    thread_local! {
+        static COUNT: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn add(more: usize) {
+        COUNT.set(COUNT.get() + more);
+    }
+
+    /// Since the last call, by this thread.
+    pub(crate) fn take() -> usize {
+        COUNT.take()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,6 +273,26 @@ mod tests {
         let clipped = set.clip(b"c", Some(b"g"));
         assert_eq!(clipped, RangeDeletes::new([delete("c", "d", 1), delete("f", "g", 2)]));
         assert_eq!(set.clip(b"d", None), RangeDeletes::new([delete("f", "h", 2)]));
+    }
+
+    /// Of many sets, as of a tree with many tables that have a delete each, those are looked at that
+    /// cover a place.
+    #[test]
+    fn a_union_of_many_sets_looks_at_those_that_cover_a_place() {
+        const SETS: u32 = 1000;
+        let key = |n: u32| n.to_be_bytes().to_vec();
+        let set = |n: u32| {
+            // Each meets the next, in any order.
+            let start = n * 7 % SETS * 10;
+            RangeDeletes::new([RangeDelete { start: key(start), end: key(start + 15), seq: 5 }])
+        };
+        let mut sets: Vec<RangeDeletes> = (0..SETS).map(set).collect();
+        sets.push(RangeDeletes::new([RangeDelete { start: key(0), end: key(20_000), seq: 3 }]));
+        looks::take();
+        let all = RangeDeletes::union(&sets);
+        let looks = looks::take();
+        assert_eq!((all.fragments().len(), all.newest_covering(&key(9_999), 9)), (2, 5));
+        assert!(looks <= 4 * 2 * SETS as usize + 8, "{looks}");
     }
 
     #[test]

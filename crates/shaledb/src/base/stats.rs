@@ -6,6 +6,7 @@
 //! read; waits for back-pressure and for the log's syncs are always timed.
 
 use super::activity::{ACTIVITIES, Activity, Dice, Measured, Spent};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use thread_local::ThreadLocal;
 
@@ -288,10 +289,20 @@ fn bucket_nanos(index: usize) -> u64 {
     low + (1u64 << (power - 3)) / 2
 }
 
+/// What a thread has for as long as it lives.
+struct Lives;
+
+impl Drop for Lives {
+    fn drop(&mut self) {}
+}
+
 /// The counters of one database.
 #[derive(Default)]
 pub struct Recorder {
     locals: ThreadLocal<Box<Local>>,
+    /// That of threads that have lost theirs, as they end: a scan may end when its thread does. Of
+    /// two at once one may not be counted.
+    of_ended: OnceLock<Box<Local>>,
     /// How many threads have counted so far.
     threads: AtomicU64,
 }
@@ -318,7 +329,18 @@ impl Recorder {
 
     #[cold]
     fn new_local(&self) -> &Local {
-        self.locals.get_or(|| Box::new(Local::new(self.threads.fetch_add(1, Relaxed))))
+        thread_local! { static LIVES: Lives = const { Lives }; }
+        let new = || Box::new(Local::new(self.threads.fetch_add(1, Relaxed)));
+        // Just before the thread gets its number of `ThreadLocal`, which ends the process if it is
+        // asked for one when it has given that back.
+        match LIVES.try_with(|_| ()) {
+            Ok(()) => self.locals.get_or(new),
+            Err(_) => self.of_ended.get_or_init(new),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Local> {
+        self.locals.iter().chain(self.of_ended.get()).map(|local| &**local)
     }
 
     /// Adds to a counter.
@@ -424,7 +446,7 @@ impl Recorder {
         let of = |local: &Local| -> u64 {
             counters.iter().map(|&counter| local.counters[counter as usize].load(Relaxed)).sum()
         };
-        self.locals.iter().map(|local| of(local)).sum()
+        self.all().map(of).sum()
     }
 
     /// The sums over all threads.
@@ -435,7 +457,7 @@ impl Recorder {
             max: [0; Timed::ALL.len()],
             cpu: Activity::ALL.map(Spent::none),
         };
-        for local in &self.locals {
+        for local in self.all() {
             for (index, sum) in totals.cpu.iter_mut().enumerate() {
                 local.short[index].add_to(&mut sum.short);
                 local.long[index].add_to(&mut sum.long);
@@ -508,6 +530,35 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Counts once more when it goes: as a scan that its thread keeps to its end.
+    struct Counts(std::sync::Arc<Recorder>);
+
+    impl Drop for Counts {
+        fn drop(&mut self) {
+            self.0.add(Counter::Gets, 1);
+        }
+    }
+
+    #[test]
+    fn what_a_thread_keeps_to_its_end_is_counted() {
+        use std::cell::RefCell;
+        thread_local! { static KEPT: RefCell<Option<Counts>> = const { RefCell::new(None) }; }
+        let recorder = std::sync::Arc::new(Recorder::new());
+        for _ in 0..3 {
+            let recorder = recorder.clone();
+            let thread = std::thread::spawn(move || {
+                // It has this before the recorder has anything of the thread.
+                KEPT.with_borrow_mut(|kept| {
+                    recorder.add(Counter::Gets, 1);
+                    *kept = Some(Counts(recorder));
+                });
+            });
+            thread.join().unwrap();
+        }
+        assert_eq!(recorder.sum_of(&[Counter::Gets]), 6);
+        assert_eq!(recorder.totals().get(Counter::Gets), 6);
+    }
 
     #[test]
     fn counts_of_all_threads_add_up() {

@@ -55,6 +55,11 @@ impl Guard {
         self.set.load(Ordering::Acquire) || !self.process.is_this()
     }
 
+    /// The process that made it.
+    pub fn process(&self) -> Process {
+        self.process
+    }
+
     /// Whether this is another process than the one that made it.
     pub fn is_foreign(&self) -> bool {
         !self.process.is_this()

@@ -210,7 +210,7 @@ fn range_deletes_equal_a_set_built_at_once() {
     for seq in 1..size(200, 20) as u64 {
         let (a, b) = (random.random_range(0..250u8), random.random_range(1..40u8));
         let (start, end) = (vec![a], vec![a.saturating_add(b)]);
-        memtable.delete_range(&start, &end, seq);
+        memtable.delete_range(&start, &end, seq, seq);
         all.push(crate::base::ranges::RangeDelete { start, end, seq });
         if seq % 9 == 0 {
             let expected = RangeDeletes::new(all.clone());
@@ -239,7 +239,7 @@ fn nested_range_deletes_count_with_what_they_take() {
     let count = size(4000, 40) as u64;
     let memtable = Memtable::new();
     for seq in 1..=count {
-        memtable.delete_range(b"", &(seq as u32).to_be_bytes(), seq);
+        memtable.delete_range(b"", &(seq as u32).to_be_bytes(), seq, seq);
     }
     // A number for each pair within one of the sets, each half as large as the one before.
     assert!(memtable.bytes() as u64 > count * count / 8 * 8, "{}", memtable.bytes());
@@ -251,6 +251,71 @@ fn nested_range_deletes_count_with_what_they_take() {
         assert_eq!(memtable.newest_covering(&key.to_be_bytes(), u64::MAX), newest, "{key}");
     }
     assert_eq!(memtable.range_deletes().fragments().len() as u64, count);
+}
+
+/// Nobody reads between two deletes of one commit: those that lie in each other take what they
+/// need, whichever way they lie.
+#[test]
+fn nested_range_deletes_of_one_commit_take_what_they_need() {
+    let count = size(4000, 40) as u64;
+    for shrink in [false, true] {
+        let memtable = Memtable::new();
+        for seq in 1..=count {
+            let end = if shrink { count - seq + 1 } else { seq };
+            memtable.delete_range(b"", &(end as u32).to_be_bytes(), seq, 1);
+            assert!(memtable.bytes() as u64 <= count * 160, "{}", memtable.bytes());
+        }
+        assert_eq!(memtable.count(), count);
+        for key in [0, 1, count / 2, count - 1, count] {
+            let newest = match shrink {
+                true => count - key,
+                false if key < count => count,
+                false => 0,
+            };
+            let key = (key as u32).to_be_bytes();
+            assert_eq!(memtable.newest_covering(&key, u64::MAX), newest);
+        }
+        // As one set each has at most one number of each of the sets before.
+        let sets = u64::from(count.ilog2()) + 1;
+        let fragments = memtable.range_deletes().fragments().len() as u64;
+        assert!(fragments <= if shrink { count } else { sets }, "{fragments}");
+        assert!(memtable.bytes() as u64 <= count * (160 + 8 * sets), "{}", memtable.bytes());
+    }
+}
+
+/// Reads at the ends of commits see what they would see with all deletes, however these lie.
+#[test]
+fn of_range_deletes_of_one_commit_the_newest_counts() {
+    let mut random = Pcg64Mcg::seed_from_u64(12);
+    for _ in 0..size(40, 3) {
+        let memtable = Memtable::new();
+        let (mut all, mut ends, mut seq) = (Vec::new(), vec![0], 0u64);
+        while ends.len() < 12 {
+            let unseen = seq + 1;
+            for _ in 0..random.random_range(1..12) {
+                seq += 1;
+                let (a, b) = (random.random_range(0..60u8), random.random_range(1..60u8));
+                let (start, end) = (vec![a], vec![a + b]);
+                memtable.delete_range(&start, &end, seq, unseen);
+                all.push(crate::base::ranges::RangeDelete { start, end, seq });
+                // Reads of before go on meanwhile.
+                let read = *ends.last().unwrap();
+                let key = [random.random_range(0..120u8)];
+                let before = all.iter().filter(|of| of.seq <= read);
+                let expected = RangeDeletes::new(before.cloned()).newest_covering(&key, read);
+                assert_eq!(memtable.newest_covering(&key, read), expected);
+            }
+            ends.push(seq);
+        }
+        let expected = RangeDeletes::new(all);
+        for read in ends {
+            for key in 0..=120u8 {
+                let newest = expected.newest_covering(&[key], read);
+                assert_eq!(memtable.newest_covering(&[key], read), newest);
+                assert_eq!(memtable.range_deletes().newest_covering(&[key], read), newest);
+            }
+        }
+    }
 }
 
 /// Writers insert (own range of sequence numbers, shared keys); readers check all the while that

@@ -68,9 +68,11 @@ impl Memtable {
         self.note(seq);
     }
 
-    /// Deletes all keys from `start` up to (not including) `end` that are older than `seq`.
-    pub fn delete_range(&self, start: &[u8], end: &[u8], seq: SeqNo) {
-        self.ranges.add(start, end, seq);
+    /// Deletes all keys from `start` up to (not including) `end` that are older than `seq`. Reads
+    /// are at numbers before `unseen` until all of the commit is in: so of the deletes from there
+    /// on only the newest is kept where they overlap.
+    pub fn delete_range(&self, start: &[u8], end: &[u8], seq: SeqNo, unseen: SeqNo) {
+        self.ranges.add(start, end, seq, unseen);
         self.note(seq);
     }
 

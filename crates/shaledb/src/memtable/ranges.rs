@@ -21,8 +21,8 @@ const OVERHEAD_BYTES: usize = size_of::<RangeDelete>() + size_of::<SeqNo>();
 struct Tier {
     /// How many deletes went in.
     count: u64,
-    /// What the set takes. Deletes that lie in each other take the square of their number, since
-    /// each fragment has all that cover it.
+    /// What the set takes. Deletes of several commits that lie in each other take the square of
+    /// their number, since each fragment has all that cover it.
     bytes: usize,
     set: Arc<RangeDeletes>,
 }
@@ -75,8 +75,10 @@ impl RangeLog {
         self.used_bytes.load(Ordering::Relaxed)
     }
 
-    /// Adds one.
-    pub(super) fn add(&self, start: &[u8], end: &[u8], seq: SeqNo) {
+    /// Adds one. Reads are at numbers before `unseen` until all of the commit is in, so of the
+    /// deletes from there on only the newest of each range is kept: many in one commit that lie in
+    /// each other take what they need.
+    pub(super) fn add(&self, start: &[u8], end: &[u8], seq: SeqNo, unseen: SeqNo) {
         let delete = RangeDelete { start: start.to_vec(), end: end.to_vec(), seq };
         let set = RangeDeletes::new([delete]);
         let _writer = self.writer.lock();
@@ -86,7 +88,7 @@ impl RangeLog {
         while let [.., large, small] = tiers.as_slice()
             && large.count < 2 * small.count
         {
-            let set = RangeDeletes::union([&*large.set, &*small.set]);
+            let set = RangeDeletes::union([&*large.set, &*small.set]).newest_from(unseen);
             let merged = Tier::new(large.count + small.count, set);
             tiers.truncate(tiers.len() - 2);
             tiers.push(merged);

@@ -39,7 +39,7 @@ fn a_large_value_is_found_as_its_reference() {
     assert_eq!(get(&tree.state, b"large", 1000, &TestBlobs).unwrap().unwrap(), b"blob 7");
     let many = multi_find(&tree.state, &[b"large", b"none"], 1000).unwrap();
     assert_eq!(many, [Some(found), None]);
-    tree.state.active.delete_range(b"l", b"m", 901);
+    tree.state.active.delete_range(b"l", b"m", 901, 901);
     assert_eq!(get(&tree.state, b"large", 1000, &TestBlobs).unwrap(), None);
     assert!(get(&tree.state, b"large", 900, &TestBlobs).unwrap().is_some());
     // A second reader's state shares the memtable.

@@ -128,7 +128,7 @@ fn a_scan_does_not_see_what_is_written_meanwhile() {
     tree.state.active.insert(b"b", 2, Kind::Put, b"new");
     tree.state.active.insert(b"c", 3, Kind::Delete, b"");
     tree.state.active.insert(b"e", 4, Kind::Put, b"new");
-    tree.state.active.delete_range(b"a", b"z", 5);
+    tree.state.active.delete_range(b"a", b"z", 5, 5);
     let mut keys = Vec::new();
     while scan.valid() {
         assert_eq!(scan.value().unwrap(), b"old");

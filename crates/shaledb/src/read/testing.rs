@@ -161,7 +161,7 @@ fn memtable(part: &History) -> Arc<Memtable> {
         memtable.insert(&entry.key, entry.seq, entry.kind, &entry.value);
     }
     for delete in &part.deletes {
-        memtable.delete_range(&delete.start, &delete.end, delete.seq);
+        memtable.delete_range(&delete.start, &delete.end, delete.seq, delete.seq);
     }
     Arc::new(memtable)
 }

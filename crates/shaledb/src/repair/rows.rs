@@ -309,7 +309,8 @@ impl Sources {
         }
         source.log_ops += 1;
         match op.kind {
-            Kind::RangeDelete => source.memtable.delete_range(op.key, op.value, op.seq),
+            // What is read at the end is the newest.
+            Kind::RangeDelete => source.memtable.delete_range(op.key, op.value, op.seq, 0),
             _ => source.memtable.insert(op.key, op.seq, op.kind, op.value),
         }
     }

@@ -234,11 +234,13 @@ fn a_power_loss_leaves_of_a_mapped_log_what_was_durable() {
         println!("not on this file system");
         return;
     }
-    let recorded = record(dir.path(), LONG_LOG, None);
     let lengthened = |event: &&Event| matches!(event, Event::Cut { length, .. } if *length > 0 && length % 65_536 == 0);
-    let ahead = recorded.events.iter().filter(lengthened).count();
-    // How many is a matter of when the thread that maps them runs.
-    assert!(ahead > 2, "{ahead} pieces of the log were mapped ahead");
+    let ahead = |of: &Recorded| of.events.iter().filter(lengthened).count();
+    // How many is a matter of when the thread that maps them runs: on a busy machine there may be
+    // none.
+    let record_one = |_| record(tempfile::tempdir().unwrap().path(), LONG_LOG, None);
+    let recorded = (0..20).map(record_one).find(|recorded| ahead(recorded) > 2);
+    let recorded = recorded.expect("pieces of the log are mapped ahead");
     let mut tally = Tally::default();
     examine(&recorded, 60, &mut tally).unwrap();
     assert!(tally.disks > 60 && tally.shortened > 20, "{tally:?}");

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod locked;
+mod ranges;
 mod scans;
 
 fn open() -> (Db, Tree) {

@@ -81,6 +81,44 @@ fn a_long_locking_scan_locks_gaps_ahead_but_not_far_and_waits_for_none_of_them()
     assert!(scan.prev(&mut txn).unwrap() && scan.next(&mut txn).unwrap());
 }
 
+/// As of a join of a table with itself: each scan has locked gaps ahead up to the last row. When
+/// both have passed there, a wait frees nothing of it.
+#[test]
+fn two_locking_scans_of_one_tree_keep_what_they_have_passed() {
+    let (db, tree) = open();
+    let key = |n: u32| (n * 2).to_be_bytes();
+    for n in 0..1_000 {
+        tree.put(&key(n), b"").unwrap();
+    }
+    tree.put(b"zz", b"").unwrap();
+    let options = TransactionOptions { lock_timeout: Duration::ZERO, ..Default::default() };
+    let mut other = db.begin(options).unwrap();
+    other.put(&tree, b"zz", b"new").unwrap();
+    let upper = || Some(key(1_000).to_vec());
+    for from in (900..990).step_by(10) {
+        let mut txn = db.begin(TransactionOptions::default()).unwrap();
+        let all = ScanOptions { upper: upper(), ..Default::default() };
+        let mut outer = txn.scan_locking(&tree, all, LockMode::Exclusive).unwrap();
+        for _ in 0..from {
+            assert!(outer.next(&mut txn).unwrap());
+        }
+        let lower = Some(key(from).to_vec());
+        let rest = ScanOptions { lower, upper: upper(), ..Default::default() };
+        let mut inner = txn.scan_locking(&tree, rest, LockMode::Exclusive).unwrap();
+        for _ in from..1_000 {
+            assert!(inner.next(&mut txn).unwrap());
+        }
+        assert!(outer.next(&mut txn).unwrap());
+        assert_eq!((outer.key(), inner.key()), (&key(from)[..], &key(999)[..]));
+        let waits = txn.put(&tree, b"zz", b"mine");
+        assert!(matches!(waits, Err(Error::LockQueued { .. })), "{waits:?}");
+        for n in 1..1_000u32 {
+            let put = db.begin(options).unwrap().put(&tree, &(n * 2 - 1).to_be_bytes(), b"new");
+            assert!(matches!(put, Err(Error::LockTimeout { .. })), "{from}: before row {n}");
+        }
+    }
+}
+
 #[test]
 fn a_scan_that_skips_locked_rows_finds_the_others_in_both_directions() {
     let (db, tree) = open();

@@ -234,7 +234,9 @@ impl Db {
     /// # Errors
     /// [`Error::InvalidArgument`] if the batch is too large (see [`Batch`]), has a key or value
     /// that is, or names a tree of another database; [`Error::NoSuchTree`] if a tree of it has been
-    /// dropped. Nothing of the batch is done then.
+    /// dropped; and, also for a batch of nothing, those of a database that takes no writes:
+    /// [`Error::Closed`], [`Error::Poisoned`], [`Error::ReadOnly`]. Nothing of the batch is done
+    /// then.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };

@@ -4,6 +4,7 @@ use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::db::core::{Core, FollowedView, Shard, Taken};
+use crate::fs::process::Process;
 use crate::state::TreeState;
 use crate::version::TreeId;
 
@@ -33,6 +34,7 @@ struct Shared {
     /// Of the shard.
     shard_at: usize,
     taken: Taken,
+    process: Process,
     /// What it sees of a database that is followed.
     view: Option<Arc<FollowedView>>,
 }
@@ -49,7 +51,8 @@ impl Snapshot {
         let taken = shard.take(&core.visible);
         debug_assert!(taken.seq <= core.visible.load(Ordering::Acquire), "it sees what is visible");
         let view = core.followed.as_ref().map(|view| view.load_full());
-        Snapshot(Arc::new(Shared { shard: shard.clone(), shard_at, taken, view }))
+        let (shard, process) = (shard.clone(), core.guard.process());
+        Snapshot(Arc::new(Shared { shard, shard_at, taken, process, view }))
     }
 
     /// What it sees of a tree, if the database is followed; nothing if it was not there then.
@@ -81,7 +84,10 @@ impl Snapshot {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.shard.release(self.taken);
+        // In a fork whoever held the mutex is not here.
+        if self.process.is_this() {
+            self.shard.release(self.taken);
+        }
     }
 }
 

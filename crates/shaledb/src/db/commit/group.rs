@@ -197,7 +197,9 @@ impl Core {
     #[inline(always)]
     pub fn apply_op(&self, memtable: &Memtable, op: &Op<'_>) {
         match op.kind {
-            Kind::RangeDelete => memtable.delete_range(op.key, op.value, op.seq),
+            Kind::RangeDelete => {
+                memtable.delete_range(op.key, op.value, op.seq, self.first_unseen());
+            }
             Kind::Blob => {
                 if let Some(blob) = self.blob_of_ref(op.value) {
                     memtable.attach(blob);

@@ -245,6 +245,12 @@ impl Core {
         });
     }
 
+    /// The first number that no read sees. Who applies operations makes it visible with all of
+    /// them.
+    pub fn first_unseen(&self) -> SeqNo {
+        self.visible.load(Ordering::Acquire) + 1
+    }
+
     /// Makes every operation up to `seq` visible to reads. Only who holds the leader's lock calls
     /// it, or nobody else can write yet; of a database that is followed, who holds its `Follower`.
     pub fn publish(&self, seq: SeqNo) {

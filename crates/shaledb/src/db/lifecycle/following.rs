@@ -296,8 +296,9 @@ impl Followed {
                 }
                 let _ = rows.next();
             }
+            let unseen = core.first_unseen();
             for delete in old.range_deletes().deletes().filter(|one| one.seq > self.flushed) {
-                new.delete_range(&delete.start, &delete.end, delete.seq);
+                new.delete_range(&delete.start, &delete.end, delete.seq, unseen);
             }
         }
         debug_assert!(new.first_seq().is_none_or(|first| first > self.flushed));
@@ -311,7 +312,7 @@ impl Followed {
         gone: &mut Vec<(TreeId, SeqNo, Arc<Blob>)>,
     ) -> Result<()> {
         if op.kind == Kind::RangeDelete {
-            self.memtable.delete_range(op.key, op.value, op.seq);
+            self.memtable.delete_range(op.key, op.value, op.seq, core.first_unseen());
             return Ok(());
         }
         if let Some(blob) = insert(core, &self.memtable, op.key, op.seq, op.kind, op.value) {

@@ -166,12 +166,13 @@ impl Transaction {
         }
     }
 
-    /// Locks gaps of which a scan is going to make use, if nobody is in the way.
-    pub(super) fn claim(&mut self, tree: &Tree, lower: &[u8], upper: &[u8]) -> Result<()> {
+    /// Locks gaps of which a scan is going to make use, if nobody is in the way; answers with the
+    /// number of the claim.
+    pub(super) fn claim(&mut self, tree: &Tree, lower: &[u8], upper: &[u8]) -> Result<u64> {
         let core = &self.handle.core;
         let clock = &*core.env.clock;
         match core.locks.claim(&mut self.owner, tree.id(), (lower, upper), clock) {
-            Ok(()) => Ok(()),
+            Ok(number) => Ok(number),
             Err(refusal) => {
                 let span = Span::Range(lower, Some(upper));
                 let lock = Lock { tree: tree.id(), span, mode: Mode::Gap };

@@ -540,7 +540,10 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        self.handle.core.locks.release(&mut self.owner);
+        // In a fork nobody asks for the locks, and whoever held a mutex of them is not here.
+        if !self.handle.core.guard.is_foreign() {
+            self.handle.core.locks.release(&mut self.owner);
+        }
     }
 }
 

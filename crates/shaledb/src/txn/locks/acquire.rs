@@ -38,27 +38,29 @@ impl LockTable {
     }
 
     /// Locks the gaps of a range, if nobody is in the way, of which the owner is going to make use
-    /// from its beginning on ([`Owner::use_claim`]). It is given up beyond what is in use as soon
-    /// as the owner waits for anything: nobody is to wait for one who has not come to the place and
-    /// cannot. So it is when the owner asks for another range of the tree, with which it would
-    /// become one.
+    /// from its beginning on, by the number that this answers with ([`Owner::use_claim`]). It is
+    /// given up beyond what is in use as soon as the owner waits for anything: nobody is to wait
+    /// for one who has not come to the place and cannot. So it is when the owner asks for another
+    /// range of the tree, with which it would become one.
     pub fn claim(
         &self,
         owner: &mut Owner,
         tree: TreeId,
         (lower, upper): (&[u8], &[u8]),
         clock: &dyn Clock,
-    ) -> Result<(), Refusal> {
+    ) -> Result<u64, Refusal> {
         let lock = Lock { tree, span: Span::Range(lower, Some(upper)), mode: Mode::Gap };
         owner.range_is_new = false;
         self.acquire(owner, lock, Wait::Never, clock)?;
+        owner.claims_made += 1;
+        let number = owner.claims_made;
         // What it had before is not to be given up: it stays locked, whatever becomes of this.
         if owner.range_is_new {
             let (lower, upper) = (lower.to_vec(), upper.to_vec());
             debug_assert!(owner.claims.iter().all(|claim| claim.tree != tree));
-            owner.claims.push(Claim { tree, used: lower.clone(), lower, upper });
+            owner.claims.push(Claim { number, tree, used: lower.clone(), lower, upper });
         }
-        Ok(())
+        Ok(number)
     }
 
     fn acquire_ask(

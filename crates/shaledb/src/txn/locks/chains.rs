@@ -2,7 +2,8 @@
 //!
 //! Of a thousand who wait for one key each waits for all that came before: half a million pairs. A
 //! search needs none of those by which it comes to whom it knows. So each request is told of once,
-//! and so is who holds what several ask for.
+//! and so is who holds what several ask for; and who is told looks only at those who ask for what
+//! overlaps.
 
 use super::deadlock::{Blocker, Blockers, Link, find_circle};
 use super::lock::{Mode, Span, TxnId};
@@ -10,6 +11,7 @@ use super::shard::Shard;
 use super::tree_locks::{Asks, TreeLocks};
 use super::waiter::Waits;
 use crate::version::TreeId;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All who wait, at one moment.
@@ -40,13 +42,19 @@ impl<'a> Chains<'a> {
     }
 }
 
+/// Positions by what is asked for. Keys come before ranges.
+type Left<'a> = BTreeMap<(Span<'a>, Mode), Vec<usize>>;
+
+/// The least of ranges.
+const RANGES: (Span<'_>, Mode) = (Span::Range(&[], None), Mode::Gap);
+
 /// What is left to be told of those who wait in one tree and shard.
 struct Queue<'a> {
     locks: &'a TreeLocks,
     /// Where each waits, in the order of their numbers.
     positions: Vec<(TxnId, usize)>,
-    /// The positions of those that nobody was told of, in order.
-    left: Vec<usize>,
+    /// The positions of those that nobody was told of, in order, by what they ask for.
+    left: Left<'a>,
     /// What was asked for by those who were told of its holders.
     asked: BTreeSet<(Span<'a>, Mode)>,
 }
@@ -56,7 +64,10 @@ impl<'a> Queue<'a> {
         let requests = locks.queue.iter().enumerate();
         let mut positions: Vec<_> = requests.map(|(at, request)| (request.owner, at)).collect();
         positions.sort_unstable();
-        let left = (0..locks.queue.len()).collect();
+        let mut left = Left::new();
+        for (at, request) in locks.queue.iter().enumerate() {
+            left.entry((request.span.get(), request.mode)).or_default().push(at);
+        }
         Queue { locks, positions, left, asked: BTreeSet::new() }
     }
 
@@ -78,17 +89,38 @@ impl<'a> Queue<'a> {
                 continue;
             }
             let mut asks = Asks::of(self.locks, request);
-            let earlier = self.left.partition_point(|left| *left < position);
-            let queue = &self.locks.queue;
-            let told = self.left.extract_if(..earlier, |left| {
-                let earlier = &queue[*left];
-                let behind = asks.is_behind(earlier);
-                if behind {
-                    found.add(Blocker { id: earlier.owner, holds: false });
+            let lower = match asked.0 {
+                Span::Key(key) | Span::Range(key, _) => Span::Key(key),
+            };
+            let keys = self.left.range((lower, Mode::Gap)..RANGES);
+            let keys = keys.take_while(|((span, _), _)| span.overlaps(asked.0));
+            let all = keys.chain(self.left.range(RANGES..)).map(|(of, _)| *of);
+            let mut told = Vec::new();
+            for of in all.collect::<Vec<_>>() {
+                let Entry::Occupied(mut same) = self.left.entry(of) else { continue };
+                let earlier = same.get().partition_point(|left| *left < position);
+                // Those who ask for the same are all in the way, but for a few, or none of them is.
+                if earlier == 0 || !asks.is_behind_those(of.0, of.1) {
+                    continue;
                 }
-                behind && earlier.owner != start
-            });
-            told.for_each(drop);
+                let gone = same.get_mut().extract_if(..earlier, |left| {
+                    let earlier = &self.locks.queue[*left];
+                    let behind = asks.is_behind(earlier);
+                    if behind {
+                        told.push(*left);
+                    }
+                    behind && earlier.owner != start
+                });
+                gone.for_each(drop);
+                if same.get().is_empty() {
+                    same.remove();
+                }
+            }
+            // In the order in which they came.
+            told.sort_unstable();
+            for position in told {
+                found.add(Blocker { id: self.locks.queue[position].owner, holds: false });
+            }
         }
     }
 }

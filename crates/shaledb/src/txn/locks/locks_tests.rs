@@ -378,6 +378,37 @@ mod stepped {
         }
     }
 
+    /// It looks at those who ask for what it asks for, not at all of a shard: where two keys are
+    /// asked for by many, and where each waits for a key that the next one holds.
+    #[test]
+    fn a_wait_looks_at_requests_for_its_key_only() {
+        const MANY: usize = 300;
+        let one_shard = |n: &u64| LockTable::shard_of(1, &n.to_be_bytes()) == 0;
+        let keys: Vec<[u8; 8]> =
+            (0..).filter(one_shard).take(MANY).map(|n: u64| n.to_be_bytes()).collect();
+        for chain in [false, true] {
+            let table = LockTable::new(1 << 20);
+            let mut many: Vec<Owner> = (0..MANY).map(|_| table.owner()).collect();
+            let mut most = 0;
+            for (n, owner) in many.iter_mut().enumerate() {
+                // All wait behind the first two, or each behind the one before it.
+                let tree = if chain || n < 2 { 1 } else { 2 };
+                ask(&table, owner, Lock { tree, ..key(&keys[n], Mode::Write) }).unwrap();
+                let wanted = match (chain, n) {
+                    (true, 1..) => &keys[n - 1],
+                    (false, 2..) => &keys[n % 2],
+                    _ => continue,
+                };
+                looks::take();
+                waits(ask(&table, owner, key(wanted, Mode::Write)));
+                most = most.max(looks::take());
+            }
+            assert!(most < 10 * MANY as u64, "{most}");
+            many.iter_mut().for_each(|owner| table.release(owner));
+            assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
+        }
+    }
+
     /// An observer is told of all who are in the way once, and then of those who hold what is waited
     /// for: without a look at the others.
     #[test]

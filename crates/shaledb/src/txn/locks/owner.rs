@@ -35,6 +35,8 @@ pub struct Owner {
     /// The ranges got by [`super::LockTable::claim`] that can be given up: one of a tree, which is
     /// the last that was got of it.
     pub(super) claims: Vec<Claim>,
+    /// How many claims it has made.
+    pub(super) claims_made: u64,
     pub(super) slot: Arc<Slot>,
     pub(super) pending: Option<Pending>,
     /// Where it is among the live ones, if it is.
@@ -64,6 +66,7 @@ impl HeldKey {
 /// A range of which the owner makes use from its beginning on.
 #[derive(Debug)]
 pub(super) struct Claim {
+    pub(super) number: u64,
     pub(super) tree: TreeId,
     pub(super) lower: Vec<u8>,
     pub(super) upper: Vec<u8>,
@@ -87,6 +90,7 @@ impl Owner {
             gaps_new: 0,
             gaps_left: 0,
             claims: Vec::new(),
+            claims_made: 0,
             slot,
             pending: None,
             live_at,
@@ -137,14 +141,16 @@ impl Owner {
         self.slot.seen.note_writes(writes, bytes);
     }
 
-    /// Makes use of what it has claimed up to `upper`, as far as `end`; false if it has not, or not
-    /// any more.
-    pub fn use_claim(&mut self, tree: TreeId, upper: &[u8], end: &[u8]) -> bool {
-        let is_it = |claim: &&mut Claim| claim.tree == tree && claim.upper == upper;
+    /// Makes use of what it has claimed by this number, as far as `end`; false if it has not, or
+    /// not any more. What is in use stays so.
+    pub fn use_claim(&mut self, number: u64, end: &[u8]) -> bool {
+        let is_it = |claim: &&mut Claim| claim.number == number;
         let Some(claim) = self.claims.iter_mut().find(is_it) else { return false };
         debug_assert!(end <= claim.upper.as_slice(), "it uses what it has claimed");
-        claim.used.clear();
-        claim.used.extend_from_slice(end);
+        if claim.used.as_slice() < end {
+            claim.used.clear();
+            claim.used.extend_from_slice(end);
+        }
         true
     }
 

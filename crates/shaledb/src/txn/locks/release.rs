@@ -93,7 +93,7 @@ impl LockTable {
     }
 
     fn give_up_unused(&self, owner: TxnId, claim: &Claim) {
-        let Claim { tree, lower, upper, used } = claim;
+        let Claim { tree, lower, upper, used, .. } = claim;
         if used == upper {
             return;
         }

@@ -379,18 +379,20 @@ impl<'a> Asks<'a> {
 
     /// Whether it has to wait for an earlier one.
     pub(super) fn is_behind(&mut self, earlier: &'a Request) -> bool {
-        #[cfg(all(test, not(shuttle)))]
-        looks::count();
         earlier.owner != self.owner
-            && earlier.mode.conflicts(self.mode)
-            && earlier.span.get().overlaps(self.span)
             && !self.passes.contains(&earlier.owner)
-            && !self.holds_up(earlier)
+            && self.is_behind_those(earlier.span.get(), earlier.mode)
     }
 
-    /// Whether the owner holds what an earlier one waits for.
-    fn holds_up(&mut self, earlier: &'a Request) -> bool {
-        let (span, mode) = (earlier.span.get(), earlier.mode);
+    /// Whether it has to wait for earlier ones who ask for this, but for those that it passes.
+    pub(super) fn is_behind_those(&mut self, span: Span<'a>, mode: Mode) -> bool {
+        #[cfg(all(test, not(shuttle)))]
+        looks::count();
+        mode.conflicts(self.mode) && span.overlaps(self.span) && !self.holds_up(span, mode)
+    }
+
+    /// Whether the owner holds what earlier ones wait for.
+    fn holds_up(&mut self, span: Span<'a>, mode: Mode) -> bool {
         if let Some((last_span, last_mode, holds)) = self.last
             && (last_span, last_mode) == (span, mode)
         {

@@ -113,12 +113,12 @@ fn a_claim_is_given_up_beyond_what_is_used() {
     let (mut scan, mut other) = (table.owner(), table.owner());
     table.acquire(&mut other, key(b"r", Mode::Exclusive), Wait::Never, &clock).unwrap();
     ask(&table, &mut scan, range(b"a", b"c", Mode::Gap)).unwrap();
-    table.claim(&mut scan, 1, (b"c", b"z"), &clock).unwrap();
-    assert!(scan.use_claim(1, b"z", b"f") && !scan.use_claim(1, b"y", b"f"));
+    let claim = table.claim(&mut scan, 1, (b"c", b"z"), &clock).unwrap();
+    assert!(scan.use_claim(claim, b"f") && !scan.use_claim(claim + 1, b"f"));
     waits(ask(&table, &mut other, key(b"m", Mode::Write)));
     waits(ask(&table, &mut scan, key(b"r", Mode::Exclusive)));
     ask(&table, &mut other, key(b"m", Mode::Write)).unwrap();
-    assert!(!scan.use_claim(1, b"z", b"g"));
+    assert!(!scan.use_claim(claim, b"g"));
     // What it has used stays, and is a deadlock where it has to be one.
     assert!(matches!(
         ask(&table, &mut other, key(b"e", Mode::Write)),
@@ -147,17 +147,18 @@ fn the_claims_of_two_scans_are_given_up() {
         let table = LockTable::new(1 << 20);
         let (mut join, mut other) = (table.owner(), table.owner());
         table.acquire(&mut other, key(b"r", Mode::Exclusive), Wait::Never, &clock).unwrap();
-        for tree in [1, 2] {
-            table.claim(&mut join, tree, (b"c", b"m"), &clock).unwrap();
-            assert!(join.use_claim(tree, b"m", b"f"));
-        }
+        let claims = [1, 2].map(|tree| {
+            let claim = table.claim(&mut join, tree, (b"c", b"m"), &clock).unwrap();
+            assert!(join.use_claim(claim, b"f"));
+            claim
+        });
         for tree in [1, 2] {
             assert!(!free_to_write(&table, of(tree, key(b"g", Mode::Write))));
         }
         match way {
             0 => waits(ask(&table, &mut join, key(b"r", Mode::Exclusive))),
             1 => ask(&table, &mut join, range(b"s", b"t", Mode::Gap)).unwrap(),
-            2 => table.claim(&mut join, 1, (b"e", b"g"), &clock).unwrap(),
+            2 => drop(table.claim(&mut join, 1, (b"e", b"g"), &clock).unwrap()),
             3 => {
                 for n in 0..9 {
                     ask(&table, &mut join, key(&[b'a', n], Mode::Shared)).unwrap();
@@ -167,17 +168,39 @@ fn the_claims_of_two_scans_are_given_up() {
             _ => table.merge_gaps(&mut join),
         }
         let all = !matches!(way, 1 | 2);
-        for (tree, gone) in [(1, true), (2, all)] {
+        for (tree, claim, gone) in [(1, claims[0], true), (2, claims[1], all)] {
             let context = format!("{way} {tree}");
             assert!(!free_to_write(&table, of(tree, key(b"e", Mode::Write))), "{context}");
             let free = free_to_write(&table, of(tree, key(b"g", Mode::Write)));
             assert_eq!(free, gone, "{context}");
-            assert_eq!(join.use_claim(tree, b"m", b"g"), !gone, "{context}");
+            assert_eq!(join.use_claim(claim, b"g"), !gone, "{context}");
         }
         table.release(&mut join);
         table.release(&mut other);
         assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
     }
+}
+
+/// Two scans of one tree, as of a join of a table with itself, that claim up to the same row: each
+/// uses what it has claimed itself, and what one has used stays locked.
+#[test]
+fn a_claim_is_of_the_scan_that_made_it() {
+    let table = LockTable::new(1 << 20);
+    let clock = MemClock::new();
+    let (mut join, mut other) = (table.owner(), table.owner());
+    table.acquire(&mut other, key(b"r", Mode::Exclusive), Wait::Never, &clock).unwrap();
+    let outer = table.claim(&mut join, 1, (b"c", b"m"), &clock).unwrap();
+    assert!(join.use_claim(outer, b"f"));
+    let inner = table.claim(&mut join, 1, (b"h", b"m"), &clock).unwrap();
+    assert!(join.use_claim(inner, b"l"));
+    assert!(!join.use_claim(outer, b"g"));
+    assert!(join.use_claim(inner, b"k"));
+    waits(ask(&table, &mut join, key(b"r", Mode::Exclusive)));
+    for (at, free) in [(b"e", false), (b"g", true), (b"h", false), (b"k", false), (b"l", true)] {
+        assert_eq!(free_to_write(&table, key(at, Mode::Write)), free, "{at:?}");
+    }
+    table.release(&mut join);
+    table.release(&mut other);
 }
 
 /// A stream of others who share a key does not keep out one who waits for it alone.

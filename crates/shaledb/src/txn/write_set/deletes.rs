@@ -1,18 +1,22 @@
 //! The range deletes that a transaction has written to one tree.
 //!
 //! Nobody looks at what is between two of them, so of those that cover a key only the newest counts
-//! here. They are kept as a few sets, each at least twice as large as the next, so that adding n of
-//! them costs O(n log n) in all, and a look at a key goes into O(log n) sets.
+//! here. They are kept as sets of 1, 2, 4, .. deletes, at most two of each size: so adding n costs
+//! O(n log n) in all, and a look at a key goes into O(log n) sets. Which sets there are does not
+//! follow from n: when a third of a size has made one of the two before it, two more must come
+//! until that happens again. So a delete that comes and is undone again and again, as in
+//! statements that fail, seldom makes large sets or takes them apart.
 
 use crate::base::key::{SEQ_MAX, SeqNo};
-use crate::base::ranges::{RangeDelete, RangeDeletes};
+use crate::base::ranges::{Fragment, RangeDelete, RangeDeletes};
 use std::sync::Arc;
 
 #[derive(Debug, Default)]
 pub(super) struct Deletes {
     /// In the order in which they were written.
     all: Vec<RangeDelete>,
-    /// The newest of these where they overlap, and from how many each set is; the largest first.
+    /// The newest of these where they overlap, and from how many each set is; the oldest first,
+    /// which are the largest.
     sets: Vec<(usize, Arc<RangeDeletes>)>,
 }
 
@@ -26,19 +30,26 @@ impl Deletes {
 
     fn add_to_sets(&mut self, delete: RangeDelete) {
         self.sets.push((1, Arc::new(RangeDeletes::new([delete]))));
-        while let [.., (large, older), (small, newer)] = self.sets.as_slice()
-            && *large < 2 * *small
+        let mut end = self.sets.len();
+        while let [.., (first, older), (second, newer), (third, _)] = &self.sets[..end]
+            && first == third
         {
             let merged = RangeDeletes::union([&**older, &**newer]).newest();
-            let count = large + small;
-            self.sets.truncate(self.sets.len() - 2);
-            self.sets.push((count, Arc::new(merged)));
+            let merged = (first + second, Arc::new(merged));
+            self.sets.splice(end - 3..end - 1, [merged]);
+            end -= 2;
         }
+        debug_assert!(self.sets.is_sorted_by(|older, newer| older.0 >= newer.0), "sizes descend");
     }
 
     /// All that were written, in order.
     pub fn all(&self) -> &[RangeDelete] {
         &self.all
+    }
+
+    /// Those from this number on.
+    pub fn since(&self, seq: SeqNo) -> &[RangeDelete] {
+        &self.all[self.all.partition_point(|delete| delete.seq < seq)..]
     }
 
     /// The newest that covers `key`, or 0.
@@ -57,15 +68,22 @@ impl Deletes {
         RangeDeletes::union(self.sets.iter().map(|(_, set)| &**set)).newest()
     }
 
-    /// Forgets those from this number on.
+    /// Forgets those from this number on. A set that has some of them and older ones as well is
+    /// made anew of the older ones, as smaller sets.
     pub fn undo_from(&mut self, seq: SeqNo) {
-        let kept = self.all.partition_point(|delete| delete.seq < seq);
-        if kept < self.all.len() {
-            self.all.truncate(kept);
-            self.sets.clear();
-            for delete in self.all.clone() {
-                self.add_to_sets(delete);
-            }
+        let mut in_sets = self.all.len();
+        self.all.truncate(in_sets - self.since(seq).len());
+        while in_sets > self.all.len() {
+            in_sets -= self.sets.pop().map_or(in_sets, |(count, _)| count);
+        }
+        for at in in_sets..self.all.len() {
+            self.add_to_sets(self.all[at].clone());
         }
     }
+}
+
+/// About how many bytes of memory a delete takes: in the list, and in a set.
+pub(super) fn memory_bytes(delete: &RangeDelete) -> u64 {
+    let keys = 2 * (delete.start.len() + delete.end.len());
+    (keys + size_of::<RangeDelete>() + size_of::<Fragment>() + size_of::<SeqNo>()) as u64
 }

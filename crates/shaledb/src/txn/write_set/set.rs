@@ -7,7 +7,7 @@
 //! all is undone go. Range deletes are kept beside, in memory, since one that is undone must not
 //! hide anything.
 
-use super::deletes::Deletes;
+use super::deletes::{self, Deletes};
 use super::runs::{RUNS_TO_MERGE, RunSource, SpilledRun};
 use crate::base::coding;
 use crate::base::cursor::Cursor;
@@ -107,8 +107,10 @@ pub fn write_bytes(key: &[u8], value: &[u8]) -> u64 {
     (key.len() + value.len()) as u64 + WRITE_BYTES
 }
 
-fn delete_bytes(delete: &RangeDelete) -> u64 {
-    write_bytes(&delete.start, &delete.end)
+/// What range deletes count as writes, and what they take in memory.
+fn bytes_of(deletes: &[RangeDelete]) -> (u64, u64) {
+    let written = deletes.iter().map(|delete| write_bytes(&delete.start, &delete.end));
+    (written.sum(), deletes.iter().map(deletes::memory_bytes).sum())
 }
 
 impl WriteSet {
@@ -121,8 +123,9 @@ impl WriteSet {
         let bytes = write_bytes(key, value);
         if kind == Kind::RangeDelete {
             let (start, end) = (key.to_vec(), value.to_vec());
-            writes.deletes.add(RangeDelete { start, end, seq: self.next });
-            self.deletes_bytes += bytes;
+            let delete = RangeDelete { start, end, seq: self.next };
+            self.deletes_bytes += deletes::memory_bytes(&delete);
+            writes.deletes.add(delete);
         } else {
             writes.memtable.insert(key, self.next, kind, value);
             self.memory_bytes += bytes;
@@ -173,8 +176,8 @@ impl WriteSet {
         // What was undone is an estimate.
         self.undone_bytes = self.undone_bytes.saturating_sub(undone);
         self.memory_bytes -= (kept + undone).min(self.memory_bytes);
-        let deletes: u64 = writes.deletes.all().iter().map(delete_bytes).sum();
-        self.deletes_bytes -= deletes;
+        let (deletes, taken) = bytes_of(writes.deletes.all());
+        self.deletes_bytes -= taken;
         self.forgotten.push((self.next, kept + deletes));
     }
 
@@ -269,9 +272,8 @@ impl WriteSet {
         let mut undone_bytes = (self.bytes - mark.bytes).saturating_sub(forgotten);
         (self.count, self.bytes) = (mark.count, mark.bytes);
         for writes in self.trees.values_mut() {
-            let gone = writes.deletes.all().iter().filter(|delete| delete.seq >= mark.next);
-            let gone: u64 = gone.map(delete_bytes).sum();
-            self.deletes_bytes -= gone;
+            let (gone, taken) = bytes_of(writes.deletes.since(mark.next));
+            self.deletes_bytes -= taken;
             undone_bytes = undone_bytes.saturating_sub(gone);
             writes.deletes.undo_from(mark.next);
             writes.runs.retain(|run| run.first() < mark.next);

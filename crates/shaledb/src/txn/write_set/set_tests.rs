@@ -1,6 +1,7 @@
 //! A transaction's own writes against an ordered map and a list of copies of it.
 
 use super::*;
+use crate::base::ranges::looks;
 use crate::wal::OpIter;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -139,10 +140,67 @@ fn range_deletes_that_lie_in_each_other_take_little() {
             let sets = set.of_tree(1).unwrap().writes.deletes;
             let seqs: usize =
                 sets.iter().flat_map(|set| set.fragments()).map(|part| part.seqs.len()).sum();
-            assert!(sets.len() < 16 && seqs <= n as usize + 1, "{} sets, {seqs}", sets.len());
+            assert!(sets.len() <= 22 && seqs <= n as usize + 1, "{} sets, {seqs}", sets.len());
         }
         assert_eq!(set.get(1, &7u32.to_be_bytes()).unwrap(), Written::Deleted);
         assert_eq!(set.get(1, &6_000u32.to_be_bytes()).unwrap(), Written::Nothing);
         assert_eq!(set.ops().unwrap().count(), 2_000);
     }
+}
+
+/// Going back to a savepoint costs what is undone, about, wherever the savepoint is, and so does
+/// adding the next delete.
+#[test]
+fn undoing_a_range_delete_costs_little_however_many_there_are() {
+    const COUNT: u32 = 1_500;
+    let add = |set: &mut WriteSet, n: u32| {
+        // They lie apart, so that each counts in what they are merged to.
+        set.add(1, Kind::RangeDelete, &(2 * n).to_be_bytes(), &(2 * n + 1).to_be_bytes());
+    };
+    let (mut set, mut looks) = (WriteSet::default(), 0);
+    let mut marks = Vec::new();
+    looks::take();
+    for n in 0..COUNT {
+        marks.push(set.mark());
+        // A statement that fails, again and again: also where a set has come of others.
+        for _ in 0..4 {
+            add(&mut set, n);
+            set.undo_to(marks[n as usize]);
+        }
+        add(&mut set, n);
+        looks += looks::take();
+        let newest = set.range_deletes(1);
+        assert_eq!(newest.fragments().len(), n as usize + 1);
+        looks::take();
+    }
+    // And then back, one by one.
+    for (n, mark) in marks.iter().enumerate().rev() {
+        set.undo_to(*mark);
+        looks += looks::take();
+        assert_eq!(set.range_deletes(1).fragments().len(), n);
+        looks::take();
+    }
+    let each = looks / COUNT as usize;
+    assert!(each < 150, "{each} looks for each of them");
+}
+
+/// They are kept as they were written and as sets; both count.
+#[test]
+fn all_of_range_deletes_counts() {
+    let mut set = WriteSet::default();
+    let mark = set.mark();
+    for n in 0..1_000u32 {
+        set.add(1, Kind::RangeDelete, &(2 * n).to_be_bytes(), &(2 * n + 1).to_be_bytes());
+    }
+    let deletes = &set.trees[&1].deletes;
+    let one = |delete: &RangeDelete| {
+        size_of::<RangeDelete>() + delete.start.capacity() + delete.end.capacity()
+    };
+    let listed: usize = deletes.all().iter().map(one).sum();
+    let sets: usize = deletes.sets().iter().map(|set| set.memory_bytes()).sum();
+    let taken = (listed + sets) as u64;
+    let told = set.deletes_bytes();
+    assert!(told >= taken * 9 / 10 && told < taken * 2, "{told} of {taken}");
+    set.undo_to(mark);
+    assert_eq!((set.deletes_bytes(), set.user_bytes()), (0, 0));
 }

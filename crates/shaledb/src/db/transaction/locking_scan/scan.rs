@@ -71,6 +71,7 @@ impl Transaction {
             value: Vec::new(),
             passed: 0,
             gaps_to: Vec::new(),
+            claim: 0,
             rows: None,
             renews: false,
             ahead: Ahead::default(),
@@ -410,7 +411,7 @@ impl LockingScan {
                 Err(Error::LockTimeout { .. }) => {}
                 Err(error) => return Err(error),
                 Ok(()) => {
-                    if transaction.owner.use_claim(tree, &self.gaps_to, end) {
+                    if transaction.owner.use_claim(self.claim, end) {
                         return Ok(());
                     }
                 }
@@ -434,8 +435,8 @@ impl LockingScan {
         let Some(to) = self.end_of_rows(ahead)? else { return Ok(false) };
         if self.is_free(transaction, Span::Range(from, Some(&to))) {
             match transaction.claim(&self.tree, from, &to) {
-                Ok(()) => {
-                    self.gaps_to = to;
+                Ok(number) => {
+                    (self.gaps_to, self.claim) = (to, number);
                     return Ok(true);
                 }
                 Err(Error::LockTimeout { .. }) => {}

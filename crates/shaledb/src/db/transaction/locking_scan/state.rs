@@ -59,6 +59,8 @@ pub struct LockingScan {
     pub(super) passed: u64,
     /// Up to where, from where it is, gaps are locked ahead; empty: they are not.
     pub(super) gaps_to: Vec<u8>,
+    /// The number of the claim by which they are.
+    pub(super) claim: u64,
     pub(super) rows: Option<Rows>,
     /// Whether the rows are to be looked at as of now with the next step.
     pub(super) renews: bool,
