@@ -52,13 +52,18 @@ int ha_shale::info(uint what) {
   if ((what & HA_STATUS_VARIABLE) != 0) {
     if (int error = info_of_size(what)) return error;
   }
-  // Partitions share what the optimizer looks at: the server asks the largest one for it, once all
-  // are open. What it does not ask for is not looked up.
+  // Partitions share what the optimizer looks at. Once all are open (they have a `ref` then) the
+  // server asks the largest one for it. What it does not ask for is not looked up, but of one that
+  // is opened later and has more rows than they.
   const bool is_part = table->part_info != nullptr;
-  const uint asked = is_part ? HA_STATUS_CONST : HA_STATUS_VARIABLE;
-  if ((what & asked) != 0 && !(is_part && (what & HA_STATUS_OPEN) != 0)) look_if_due();
-  bool changed = !is_part && shown_.statistics_version != shared_->statistics_version();
-  if ((what & HA_STATUS_CONST) != 0 || changed) fill_rows_per_key();
+  bool tells = !is_part || (what & HA_STATUS_CONST) != 0;
+  if (is_part && (what & HA_STATUS_OPEN) != 0) {
+    const handler *all = table->file;
+    tells = all != nullptr && all->ref != nullptr && stats.records > all->stats.records;
+  }
+  if ((what & (HA_STATUS_VARIABLE | HA_STATUS_CONST)) != 0 && tells) look_if_due();
+  const bool changed = !is_part && shown_.statistics_version != shared_->statistics_version();
+  if (tells && ((what & HA_STATUS_CONST) != 0 || changed)) fill_rows_per_key();
   if ((what & HA_STATUS_CONST) != 0) {
     stats.max_data_file_length = stats.max_index_file_length = ULONGLONG_MAX;
     stats.block_size = kBlockBytes;
