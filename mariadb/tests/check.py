@@ -238,6 +238,15 @@ def server_files(server: Server) -> None:
     server.run("drop table test.p, test.o, test.n")
     assert server.run("select count(*) from information_schema.shale_trees "
                       "where table_name in ('p', 'o')") == [(0,)]
+    # They go with their database.
+    server.run(partitioned, plain)
+    server.stop()
+    assert start_without("test/p.frm", "test/o.frm").count("no .frm file") == 2
+    server.run("drop database test", "create database test", partitioned, plain)
+    assert server.run("select count(*) from test.p union all select count(*) from test.o") == [
+        (0,), (0,)]
+    server.stop()
+    assert "SHALE: table" not in start_without()
 
 
 def main() -> None:

@@ -429,6 +429,29 @@ fn large_transactions_are_prepared_and_decided_after_a_crash_too() {
     }
 }
 
+/// Others wait for that commit, where the order of commits is a binary log's.
+#[test]
+fn the_commit_of_what_is_prepared_flushes_only_what_came_since() {
+    let db = open_on(&MemFs::new());
+    let [a, b] = ["a", "b"].map(|name| db.tree_or_create(name).unwrap());
+    for tree in [&a, &b] {
+        for n in 0..100u32 {
+            tree.put(&n.to_be_bytes(), b"old").unwrap();
+        }
+    }
+    let in_memory =
+        || db.stats().trees.iter().map(|tree| tree.memtable_entries).collect::<Vec<_>>();
+    let mut txn = db.begin(small(10_000)).unwrap();
+    fill(&mut txn, &a, 0, 1_000);
+    assert!(txn.spilled_bytes() > 0);
+    assert_eq!(in_memory(), [100, 100]);
+    let prepared = txn.prepare(b"x").unwrap();
+    assert_eq!(in_memory(), [0, 100], "its own tree is flushed");
+    a.put(b"since", b"").unwrap();
+    prepared.commit(DONE).unwrap();
+    assert_eq!((in_memory(), rows(&a).len()), (vec![0, 100], 1_001));
+}
+
 #[test]
 fn a_tree_that_is_dropped_takes_its_part_of_what_is_prepared() {
     let fs = MemFs::new();

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/table_files.h"
+#include "tables/links.h"
 
 namespace shale_sql {
 
@@ -172,6 +173,14 @@ int recovery_done(handlerton *) {
   return 0;
 }
 
+// The foreign key of a table outside of a folder that has this one for its parent.
+ForeignKeys::Shared child_outside(const std::string &path, const std::string &folder) {
+  for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_parent(path)) {
+    if (key->child.compare(0, folder.size(), folder) != 0) return key;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 bool is_recovering() { return state().recovering; }
@@ -193,6 +202,30 @@ Error note_not_lost(const std::string &path) {
   std::lock_guard<std::mutex> one_at_a_time(state().lost_lock);
   std::set<std::string> &lost = state().lost_tables;
   return lost.erase(table_of(path)) == 0 ? 0 : engine().catalog.write_lost(lost);
+}
+
+void drop_lost_tables(THD *thd, std::string folder) {
+  if (folder.empty() || folder.back() != FN_LIBCHAR) folder.push_back(FN_LIBCHAR);
+  const bool checks = is_recovering() || thd == nullptr || checks_foreign_keys(thd);
+  std::vector<std::pair<std::string, TableDef>> left;
+  Error error = engine().catalog.each_in(folder, [&](const std::string &path, const TableDef &def) {
+    left.emplace_back(path, def);
+  });
+  if (error) log_error("the catalog cannot be read: " + error.text());
+  for (const auto &[path, def] : left) {
+    if (const ForeignKeys::Shared key = checks ? child_outside(path, folder) : nullptr) {
+      log_error("table " + path + " has no .frm file, and stays though its database goes: foreign "
+                "key " + key->name + " of table " + key->child + " is to it. Drop that one, then "
+                "make the database again, and drop the table");
+      continue;
+    }
+    log_note("table " + path + " has no .frm file, and is dropped with its database");
+    if ((error = drop_table(path, def)) || (error = note_not_lost(path))) {
+      log_error("it was not dropped: " + error.text());
+    } else if (is_partition(path)) {
+      delete_partition_list(path);
+    }
+  }
 }
 
 Error begin_recovery() {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+class THD;
 struct handlerton;
 
 namespace shale_sql {
@@ -49,5 +50,8 @@ constexpr const char *kWayOut = "restore that file (with partitions: and the .pa
 bool is_lost(const std::string &path);
 Error note_lost(const std::string &path);
 Error note_not_lost(const std::string &path);
+// The folder of a database goes, whose tables the server has dropped: those that it did not find go
+// too, with their lists of partitions. What cannot be done is logged.
+void drop_lost_tables(THD *thd, std::string folder);
 
 }  // namespace shale_sql

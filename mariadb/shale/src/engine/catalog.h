@@ -78,6 +78,10 @@ class Catalog {
   using VisitTable = std::function<void(const std::string &, const TableDef &)>;
   // The partitions of a table, by path.
   Error each_partition(const std::string &table, const VisitTable &visit) const;
+  // The tables whose path begins with that of a folder.
+  Error each_in(const std::string &folder, const VisitTable &visit) const {
+    return each_table(folder, visit);
+  }
   // All tables, by path.
   Error each(const VisitTable &visit) const;
 

@@ -52,10 +52,18 @@ int ha_shale::info(uint what) {
   if ((what & HA_STATUS_VARIABLE) != 0) {
     if (int error = info_of_size(what)) return error;
   }
-  // Partitions share what the optimizer looks at: the server asks the largest one for it.
-  bool changed = table->part_info == nullptr &&
-                 shown_.statistics_version != shared_->statistics_version();
-  if ((what & HA_STATUS_CONST) != 0 || changed) fill_rows_per_key();
+  // Partitions share what the optimizer looks at. Once all are open (they have a `ref` then) the
+  // server asks the largest one for it. What it does not ask for is not looked up, but of one that
+  // is opened later and has more rows than they.
+  const bool is_part = table->part_info != nullptr;
+  bool tells = !is_part || (what & HA_STATUS_CONST) != 0;
+  if (is_part && (what & HA_STATUS_OPEN) != 0) {
+    const handler *all = table->file;
+    tells = all != nullptr && all->ref != nullptr && stats.records > all->stats.records;
+  }
+  if ((what & (HA_STATUS_VARIABLE | HA_STATUS_CONST)) != 0 && tells) look_if_due();
+  const bool changed = !is_part && shown_.statistics_version != shared_->statistics_version();
+  if (tells && ((what & HA_STATUS_CONST) != 0 || changed)) fill_rows_per_key();
   if ((what & HA_STATUS_CONST) != 0) {
     stats.max_data_file_length = stats.max_index_file_length = ULONGLONG_MAX;
     stats.block_size = kBlockBytes;
@@ -93,13 +101,20 @@ int ha_shale::info_of_size(uint what) {
   // Commits are going on: none is not for certain. Who asks for the time shows it to somebody.
   if (stats.records == 0 && (what & (HA_STATUS_TIME | HA_STATUS_OPEN)) == 0) stats.records = 1;
   if (shown_.row_bytes_guess == 0) shown_.row_bytes_guess = guess_row_bytes(table);
-  if (table->s->keys > 0 && size.rows > 0) {
-    if (std::unique_lock<std::mutex> due = shared_->statistics_are_due(size.rows)) {
-      // What cannot be read now is for those to tell who want the rows.
-      look_at_indexes(kQuick);
-    }
-  }
   return 0;
+}
+
+void ha_shale::look_if_due() {
+  TableSize size;
+  // What cannot be read now is for those to tell who want the rows.
+  if (table->s->keys == 0 ||
+      note(shared_->counts.get(shared_->trees, *shared_->changes, false, &size)) != 0 ||
+      size.rows == 0) {
+    return;
+  }
+  if (std::unique_lock<std::mutex> due = shared_->statistics_are_due(size.rows)) {
+    look_at_indexes(kQuick);
+  }
 }
 
 void ha_shale::count_change(int rows) {

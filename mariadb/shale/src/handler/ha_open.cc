@@ -123,11 +123,7 @@ int ha_shale::open_indexes() {
   has_many_ = is_spatial_ = false;
   online_ = Online();
   places_.assign(table->s->keys, 0);
-  // Never HA_ERR_TABLE_DEF_CHANGED: the server would remove the .frm file.
-  if (!has_indexes_of(def, table)) {
-    return failed(HA_ERR_INCOMPATIBLE_DEFINITION,
-                  "the catalog has other indexes for " + shared_->path + " than its definition");
-  }
+  if (int error = note(compare_definitions(shared_->path, table, def))) return error;
   std::vector<unsigned> numbers(def.indexes.size(), MAX_KEY);
   auto add = [&](uint number, size_t tree) {
     numbers[tree] = number;
@@ -152,23 +148,7 @@ int ha_shale::open_indexes() {
   add(table->s->primary_key, 0);
   for (uint number = 0; number < table->s->keys; number++) {
     if (number == table->s->primary_key) continue;
-    const char *wanted = table->key_info[number].name.str;
-    size_t tree = 1;
-    while (tree < def.indexes.size() &&
-           my_strcasecmp(system_charset_info, def.indexes[tree].name.c_str(), wanted) != 0) {
-      tree++;
-    }
-    if (tree == def.indexes.size()) {
-      return failed(HA_ERR_INCOMPATIBLE_DEFINITION,
-                    "the catalog has no index " + std::string(wanted) + " of " + shared_->path);
-    }
-    add(number, tree);
-  }
-  // Values are found by their place: by another definition they would be other columns'.
-  if (!RowCodec::fits(table, indexes_[0].codec.get(), def)) {
-    return failed(HA_ERR_INCOMPATIBLE_DEFINITION,
-                  "the catalog has other columns for " + shared_->path + " than its .frm file: "
-                  "restore the .frm file that was there when the table was last changed");
+    add(number, static_cast<size_t>(index_of(def, table, number) - def.indexes.data()));
   }
   shared_->learn_key_words(table, numbers);
   rows_ = std::make_unique<RowCodec>(table, indexes_[0].codec.get(), shared_->def);

@@ -531,6 +531,7 @@ class ha_shale final : public handler {
     uint64_t statistics_version = 0;  // that the server has in its own structures
   };
   int info_of_size(uint what);
+  void look_if_due();
   void fill_rows_per_key();
   int look_at_indexes(const shale_sql::SampleSize &size);
   void count_change(int rows);

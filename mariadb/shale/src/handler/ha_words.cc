@@ -98,6 +98,23 @@ int ha_shale::search_words(uint flags, const Index &index, std::string_view text
   const auto &codec = static_cast<const WordCodec &>(*index.many);
   THD *thd = ha_thd();
   Trx *trx = this->trx();
+  WordQuery &query = found->query;
+  switch (parse_words(codec.forms(), text, (flags & FT_BOOL) != 0, &query)) {
+    case WordSyntax::kBad:
+      my_printf_error(ER_PARSE_ERROR,
+                      "syntax error in the text of MATCH ... AGAINST: an operator without a word, "
+                      "or a parenthesis without the other",
+                      MYF(0));
+      return kTold;
+    case WordSyntax::kTooDeep:
+      // The number that InnoDB gives.
+      my_printf_error(HA_ERR_OUT_OF_MEM,
+                      "the text of MATCH ... AGAINST has too many parentheses", MYF(0));
+      return kTold;
+    default: break;
+  }
+  // Nothing is read, and so nothing is as of a snapshot.
+  if (query.leaves.empty()) return 0;
   WordReader reader;
   if (int error = note(trx->get(&reader.txn))) return error;
   if (int error = begin_plain_read(trx)) return error;
@@ -116,7 +133,6 @@ int ha_shale::search_words(uint flags, const Index &index, std::string_view text
       return is_outdated(index, key, primary_key, outdated);
     };
   }
-  WordQuery &query = found->query;
   // What an expansion adds has other words than the query.
   if (reader.newest && (flags & FT_EXPAND) == 0) {
     found->still_matches = [this, found] {
@@ -127,20 +143,6 @@ int ha_shale::search_words(uint flags, const Index &index, std::string_view text
       }
       return matches;
     };
-  }
-  switch (parse_words(codec.forms(), text, (flags & FT_BOOL) != 0, &query)) {
-    case WordSyntax::kBad:
-      my_printf_error(ER_PARSE_ERROR,
-                      "syntax error in the text of MATCH ... AGAINST: an operator without a word, "
-                      "or a parenthesis without the other",
-                      MYF(0));
-      return kTold;
-    case WordSyntax::kTooDeep:
-      // The number that InnoDB gives.
-      my_printf_error(HA_ERR_OUT_OF_MEM,
-                      "the text of MATCH ... AGAINST has too many parentheses", MYF(0));
-      return kTold;
-    default: break;
   }
   uint64_t rows = 0;
   Error counted = shared_->counts.rows(shared_->trees, *shared_->changes, &rows);

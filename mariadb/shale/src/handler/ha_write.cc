@@ -394,7 +394,9 @@ void ha_shale::get_auto_increment(ulonglong offset, ulonglong increment, ulonglo
       if (value <= start) {
         value = start == 0 ? 1 : start;
       } else {
-        value = (value - start + increment - 1) / increment * increment + start;
+        const uint64_t steps = (value - start - 1) / increment + 1;
+        // None is left otherwise: the server finds that out of the number itself, as of InnoDB's.
+        if (steps <= (ULONGLONG_MAX - start) / increment) value = start + steps * increment;
       }
     }
     uint64_t max = table->next_number_field->get_max_int_value();

@@ -29,7 +29,10 @@ int start(void *place) {
                 HTON_SUPPORTS_EXTENDED_KEYS;
   static const char *no_files[] = {nullptr};
   hton->tablefile_extensions = no_files;
-  hton->drop_database = [](handlerton *, char *folder) { shale_sql::delete_moved_files(folder); };
+  hton->drop_database = [](handlerton *, char *folder) {
+    shale_sql::delete_moved_files(folder);
+    shale_sql::drop_lost_tables(current_thd, folder);
+  };
   shale_sql::fill_transactions(hton);
   shale_sql::fill_prepared(hton);
   shale_sql::fill_options(hton);

@@ -5,6 +5,7 @@
 #include "server.h"
 
 #include "codec/index_defs.h"
+#include "codec/same_definition.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/trees.h"
@@ -21,36 +22,12 @@ constexpr uint64_t kHiddenBlock = 1 << 16;
 constexpr uint64_t kNumbersAhead = 128;
 constexpr uint64_t kShareAhead = 1024;
 
-// Whether the parts of some index are there, and are others, letter case of names aside: EXCHANGE
-// PARTITION takes tables for the same that differ in it.
-bool has_other_parts(const TableDef &was, const TableDef &is) {
-  for (size_t i = 0; i < was.indexes.size(); i++) {
-    const std::vector<PartDef> &before = was.indexes[i].parts, &after = is.indexes[i].parts;
-    if (before.empty()) continue;
-    if (before.size() != after.size()) return true;
-    for (size_t part = 0; part < before.size(); part++) {
-      PartDef renamed = before[part];
-      const char *name = after[part].column.c_str();
-      if (my_strcasecmp(system_charset_info, renamed.column.c_str(), name) != 0) return true;
-      renamed.column = name;
-      if (!(renamed == after[part])) return true;
-    }
-  }
-  return false;
-}
-
 // Gives a definition of an earlier format what the server's definition says of indexes. Who
 // opens a table has it locked against DDL, so nobody else writes its definition now.
 void complete(const std::string &path, TABLE *opened, TableDef *def) {
-  if (!has_indexes_of(*def, opened)) return;
-  const TableDef was = *def;
+  const std::string was = bytes_of(*def);
   describe_indexes(opened, def);
-  if (bytes_of(was) == bytes_of(*def)) return;
-  if (has_other_parts(was, *def)) {
-    sql_print_warning("SHALE: the catalog had other columns for the indexes of %s than its "
-                      "definition; they are written anew",
-                      path.c_str());
-  }
+  if (was == bytes_of(*def)) return;
   // Lost with the machine it is written again. If it cannot be written, the next start tries.
   if (Error error = engine().catalog.complete(path, *def)) {
     log_note("what " + path + " says of its indexes is not in the catalog yet: " + error.text());
@@ -58,6 +35,15 @@ void complete(const std::string &path, TABLE *opened, TableDef *def) {
 }
 
 }  // namespace
+
+Error compare_definitions(const std::string &path, TABLE *table, const TableDef &def) {
+  const std::string other = difference(table, def);
+  if (other.empty()) return 0;
+  // Never HA_ERR_TABLE_DEF_CHANGED: the server would remove the .frm file.
+  return Error(HA_ERR_INCOMPATIBLE_DEFINITION,
+               "the catalog has " + other + " for " + path + " than its .frm file: restore the "
+               ".frm file that was there when the table was last changed");
+}
 
 SharedTable::SharedTable(std::string path, std::shared_ptr<const TableDef> def)
     : path(std::move(path)), def(std::move(def)) {}
@@ -73,6 +59,7 @@ Error SharedTable::open(const std::string &path, TABLE *opened_by,
     open.by_path.erase(path);
     return error;
   }
+  if (Error error = compare_definitions(path, opened_by, def)) return error;
   complete(path, opened_by, &def);
   auto opened = std::make_shared<SharedTable>(path, std::make_shared<const TableDef>(def));
   if (Error error = opened->open_trees()) {

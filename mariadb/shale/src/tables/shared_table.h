@@ -26,6 +26,10 @@ struct IndexStatistics {
   std::vector<double> rows_per_key;
 };
 
+// Whether the server's definition of the table at a path is the catalog's: values and entries are
+// found by their places, and by another definition they would be other columns'.
+Error compare_definitions(const std::string &path, TABLE *table, const TableDef &def);
+
 class SharedTable {
  public:
   SharedTable(std::string path, std::shared_ptr<const TableDef> def);

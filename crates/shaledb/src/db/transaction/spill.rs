@@ -196,6 +196,7 @@ impl Transaction {
         }
         let tables = self.write_tables(&core)?;
         let written = self.counted();
+        let trees: Vec<_> = tables.parts.iter().map(|part| part.tree.clone()).collect();
         tables.put(|parts| {
             let result = core.prepare_tables(xid, parts, written, &mut self.owner);
             if result.is_err() {
@@ -203,7 +204,15 @@ impl Transaction {
                 core.discard_runs(&tables.map(|meta| meta.id).collect::<Vec<_>>());
             }
             result
-        })
+        })?;
+        // The commit flushes them, and others may wait for its end (under a binary log's lock): it
+        // is left with what comes in between.
+        for tree in trees {
+            if let Err(error) = core.flush(Some(&tree)) {
+                tracing::warn!(%error, "not flushed after a prepare: the commit tries again");
+            }
+        }
+        Ok(())
     }
 
     /// Writes what is to be committed to tables of the trees.

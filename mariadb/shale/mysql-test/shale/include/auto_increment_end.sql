@@ -1,0 +1,26 @@
+# The last numbers of a column, in steps: none is given twice, or from the beginning.
+set auto_increment_increment = 10, auto_increment_offset = 1;
+create table t (id bigint unsigned auto_increment primary key, b int);
+insert into t values (18446744073709551580, 1);
+insert into t (b) values (2);
+insert into t (b) values (3);
+insert into t (b) values (4);
+insert into t (b) values (5);
+select * from t;
+set auto_increment_offset = 7;
+insert into t (b) values (6);
+select * from t;
+drop table t;
+create table t (id bigint unsigned auto_increment primary key, b int);
+insert into t values (18446744073709551609, 1);
+insert into t (b) values (2);
+set auto_increment_increment = 1, auto_increment_offset = 1;
+insert into t (b) values (3);
+select * from t;
+drop table t;
+set auto_increment_increment = 65535, auto_increment_offset = 65535;
+create table t (id bigint auto_increment primary key, b int);
+insert into t values (9223372036854775800, 1);
+insert into t (b) values (2);
+select * from t;
+drop table t;
