@@ -41,7 +41,7 @@ pub struct Entry {
     pub key: Vec<u8>,
     /// The value.
     pub value: Vec<u8>,
-    /// As [`Browse::stored_before`] its key.
+    /// As [`Browse::stored_before`] its key; 0 if that was not asked for.
     pub before: u64,
 }
 
@@ -62,12 +62,13 @@ pub trait Browse {
     fn stored_before(&mut self, key: &[u8]) -> Result<u64>;
 
     /// Rows in order from the first key that is not less than `from`, until they have `bytes` of
-    /// keys and values: at least one, unless there are no more.
+    /// keys and values: at least one, unless there are no more. What is stored before each is
+    /// looked up with `places` only: that takes longer than the row.
     ///
     /// # Errors
     ///
     /// They cannot be read.
-    fn rows(&mut self, from: &[u8], bytes: u64) -> Result<Vec<Entry>>;
+    fn rows(&mut self, from: &[u8], bytes: u64, places: bool) -> Result<Vec<Entry>>;
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -75,7 +76,7 @@ pub trait Browse {
 enum Request {
     About,
     StoredBefore(Vec<u8>),
-    Rows(Vec<u8>, u64),
+    Rows(Vec<u8>, u64, bool),
 }
 
 /// What a request gets: for rows how many follow.
@@ -84,10 +85,10 @@ type Answer<T> = std::result::Result<T, String>;
 /// What a driver's main function does when its first argument is [`WORD`]: it opens what the next
 /// two name, the folder and the tree, and serves it.
 pub fn main<B: Browse>(open: impl FnOnce(&Path, &str) -> Result<B>) -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(2).collect();
+    let arguments: Vec<_> = std::env::args_os().skip(2).collect();
     let served = match arguments.as_slice() {
         [folder, tree] => serve(
-            open(Path::new(folder), tree),
+            open(Path::new(folder), &tree.to_string_lossy()),
             &mut std::io::stdin().lock(),
             &mut std::io::BufWriter::new(std::io::stdout().lock()),
         ),
@@ -125,8 +126,8 @@ fn serve<B: Browse>(
             Request::StoredBefore(key) => {
                 say(answers, &store.stored_before(&key).map_err(|error| error.to_string()))?;
             }
-            Request::Rows(from, bytes) => {
-                let rows = store.rows(&from, bytes).map_err(|error| error.to_string());
+            Request::Rows(from, bytes, places) => {
+                let rows = store.rows(&from, bytes, places).map_err(|error| error.to_string());
                 say(answers, &rows.as_ref().map(Vec::len))?;
                 for row in rows.into_iter().flatten() {
                     for bytes in [&row.key, &row.value] {
@@ -212,8 +213,8 @@ impl Browse for Driven {
         self.ask(&Request::StoredBefore(key.to_vec()))
     }
 
-    fn rows(&mut self, from: &[u8], bytes: u64) -> Result<Vec<Entry>> {
-        let count: usize = self.ask(&Request::Rows(from.to_vec(), bytes))?;
+    fn rows(&mut self, from: &[u8], bytes: u64, places: bool) -> Result<Vec<Entry>> {
+        let count: usize = self.ask(&Request::Rows(from.to_vec(), bytes, places))?;
         (0..count)
             .map(|_| Ok(Entry { key: self.bytes()?, value: self.bytes()?, before: self.number()? }))
             .collect()
@@ -243,11 +244,11 @@ mod tests {
             if key.is_empty() { Err("no key".into()) } else { Ok(u64::from(key[0])) }
         }
 
-        fn rows(&mut self, from: &[u8], bytes: u64) -> Result<Vec<Entry>> {
+        fn rows(&mut self, from: &[u8], bytes: u64, places: bool) -> Result<Vec<Entry>> {
             let all = [b"a".as_slice(), b"b", b"c\n"].map(|key| Entry {
                 key: key.to_vec(),
                 value: vec![b'\n'; 70_000],
-                before: 7,
+                before: if places { 7 } else { 0 },
             });
             let rows = all.into_iter().filter(|row| row.key.as_slice() >= from);
             Ok(rows.take(bytes as usize / 70_000 + 1).collect())
@@ -277,14 +278,17 @@ mod tests {
     #[test]
     fn what_is_served_is_what_is_read() {
         let requests = "\"about\"\n{\"stored_before\":[9]}\n{\"stored_before\":[]}\n\
-                        {\"rows\":[[98],1000000]}\n{\"rows\":[[100],1]}\n";
+                        {\"rows\":[[98],1000000,true]}\n{\"rows\":[[100],1,false]}\n";
         let answers = answers(requests);
         let mut driven = driven(&answers);
         assert_eq!(driven.about().unwrap(), Three.about().unwrap());
         assert_eq!(driven.stored_before(&[9]).unwrap(), 9);
         assert_eq!(driven.stored_before(&[]).unwrap_err().to_string(), "no key");
-        assert_eq!(driven.rows(b"b", 1_000_000).unwrap(), Three.rows(b"b", 1_000_000).unwrap());
-        assert_eq!(driven.rows(b"d", 1).unwrap(), []);
+        assert_eq!(
+            driven.rows(b"b", 1_000_000, true).unwrap(),
+            Three.rows(b"b", 1_000_000, true).unwrap()
+        );
+        assert_eq!(driven.rows(b"d", 1, false).unwrap(), []);
         let ended = driven.about().unwrap_err().to_string();
         assert!(ended.contains("without an answer"), "{ended}");
     }
@@ -301,9 +305,9 @@ mod tests {
     fn damaged_answers_are_refused() {
         let mut long = b"{\"Ok\":1}\n".to_vec();
         long.extend(u64::MAX.to_le_bytes());
-        let refused = driven(&long).rows(b"", 1).unwrap_err().to_string();
+        let refused = driven(&long).rows(b"", 1, true).unwrap_err().to_string();
         assert!(refused.contains("18446744073709551615"), "{refused}");
-        assert!(driven(b"{\"Ok\":2}\n\x01\x00").rows(b"", 1).is_err());
+        assert!(driven(b"{\"Ok\":2}\n\x01\x00").rows(b"", 1, true).is_err());
         assert!(driven(b"nothing\n").about().is_err());
     }
 }

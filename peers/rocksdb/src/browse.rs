@@ -11,6 +11,8 @@ use std::ptr::null_mut;
 
 /// What RocksDB adds to each key that its properties count: a sequence number and a type.
 const KEY_SUFFIX: u64 = 8;
+/// Tables that are open at a time.
+const OPEN_FILES: i32 = 512;
 /// A read-only open must name this one too.
 const DEFAULT: &CStr = c"default";
 
@@ -42,8 +44,10 @@ impl Folder {
             db: null_mut(),
             families: Vec::new(),
         };
-        // SAFETY: `read` was just made.
+        // SAFETY: both were just made.
         unsafe {
+            // Not every table of a large database at once.
+            ffi::rocksdb_options_set_max_open_files(options, OPEN_FILES);
             ffi::rocksdb_readoptions_set_fill_cache(read, 0);
             ffi::rocksdb_readoptions_set_total_order_seek(read, 1);
         }
@@ -190,7 +194,7 @@ impl Browse for Folder {
         taken(error).map_or(Ok(bytes), |why| Err(why.into()))
     }
 
-    fn rows(&mut self, from: &[u8], bytes: u64) -> Result<Vec<Entry>> {
+    fn rows(&mut self, from: &[u8], bytes: u64, places: bool) -> Result<Vec<Entry>> {
         let cursor = self.cursor();
         // SAFETY: the cursor is valid, and the key lives through the call.
         unsafe { ffi::rocksdb_iter_seek(cursor.0, from.as_ptr().cast(), from.len()) };
@@ -200,7 +204,8 @@ impl Browse for Folder {
         {
             so_far += (key.len() + value.len()) as u64;
             let (key, value) = (key.to_vec(), value.to_vec());
-            rows.push(Entry { before: self.stored_before(&key)?, key, value });
+            let before = if places { self.stored_before(&key)? } else { 0 };
+            rows.push(Entry { key, value, before });
             // SAFETY: the cursor is at a row, which is not used any more.
             unsafe { ffi::rocksdb_iter_next(cursor.0) };
         }
@@ -295,6 +300,8 @@ mod tests {
     fn made(path: &Path) {
         let mut options = Options::default();
         options.create_if_missing(true);
+        // What RocksDB takes where it is linked.
+        options.set_compression_type(rocksdb::DBCompressionType::Snappy);
         let mut db = DB::open(&options, path).unwrap();
         db.create_cf("other", &options).unwrap();
         for number in 0..ROWS {
@@ -318,16 +325,17 @@ mod tests {
         let half = folder.stored_before(&(ROWS / 2).to_be_bytes()).unwrap() as f64;
         let all = folder.stored_before(&ROWS.to_be_bytes()).unwrap() as f64;
         assert!((half / all - 0.5).abs() < 0.1, "{half} of {all}");
-        let rows = folder.rows(b"", 1000).unwrap();
+        let rows = folder.rows(b"", 1000, true).unwrap();
         assert_eq!(rows[0].key, 1u32.to_be_bytes());
+        assert!(rows.iter().all(|row| row.before == folder.stored_before(&row.key).unwrap()));
         assert_eq!(rows.len(), 10);
-        let rest = folder.rows(&(ROWS - 2).to_be_bytes(), 1 << 20).unwrap();
+        let rest = folder.rows(&(ROWS - 2).to_be_bytes(), 1 << 20, false).unwrap();
         assert_eq!(rest.len(), 2);
         assert_eq!(rest[1].value, [7; 100]);
         let mut other = Folder::open(dir.path(), "other").unwrap();
         let others = vec!["default".to_owned()];
         assert_eq!(other.about().unwrap(), About { others, ..About::default() });
-        assert_eq!(other.rows(b"", 1).unwrap(), []);
+        assert_eq!(other.rows(b"", 1, true).unwrap(), []);
     }
 
     #[test]

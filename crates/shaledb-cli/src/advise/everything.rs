@@ -54,7 +54,7 @@ impl Everything {
                 let mut from = Vec::new();
                 Ok(Box::new(move |chunk: &mut Vec<Row>| {
                     chunk.clear();
-                    let rows = tree.borrow_mut().rows(&from, CHUNK_BYTES as u64)?;
+                    let rows = tree.borrow_mut().rows(&from, CHUNK_BYTES as u64, false)?;
                     chunk.extend(rows.into_iter().map(|row| (row.key, row.value)));
                     if let Some((last, _)) = chunk.last() {
                         from = tree::after(last);

@@ -54,14 +54,15 @@ impl Browse for ShaleTree {
         Ok(self.tree.approximate_bytes(b"", Some(key))?)
     }
 
-    fn rows(&mut self, from: &[u8], bytes: u64) -> Result<Vec<Entry>> {
+    fn rows(&mut self, from: &[u8], bytes: u64, places: bool) -> Result<Vec<Entry>> {
         let mut scan = self.tree.scan_with(options(from))?;
         scan.seek_first()?;
         let (mut rows, mut so_far) = (Vec::new(), 0);
         while scan.valid() && so_far < bytes.max(1) {
             let (key, value) = (scan.key().to_vec(), scan.value()?.to_vec());
             so_far += (key.len() + value.len()) as u64;
-            rows.push(Entry { before: self.stored_before(&key)?, key, value });
+            let before = if places { self.stored_before(&key)? } else { 0 };
+            rows.push(Entry { key, value, before });
             scan.next()?;
         }
         Ok(rows)

@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
 
     fn next(&mut self) -> Outcome<Option<Entry>> {
         if self.piece.as_slice().is_empty() {
-            let piece = self.tree.rows(&self.from, self.piece_bytes)?;
+            let piece = self.tree.rows(&self.from, self.piece_bytes, true)?;
             let Some(last) = piece.last() else { return Ok(None) };
             self.from = after(&last.key);
             self.piece = piece.into_iter();

@@ -258,11 +258,15 @@ fn nested_range_deletes_count_with_what_they_take() {
 #[test]
 fn nested_range_deletes_of_one_commit_take_what_they_need() {
     let count = size(4000, 40) as u64;
-    for shrink in [false, true] {
+    // Scans ask for all as one set, and may do so while the commit is on its way.
+    for (shrink, scans) in [(false, false), (true, false), (false, true), (true, true)] {
         let memtable = Memtable::new();
         for seq in 1..=count {
             let end = if shrink { count - seq + 1 } else { seq };
             memtable.delete_range(b"", &(end as u32).to_be_bytes(), seq, 1);
+            if scans && seq % 10 == 0 {
+                memtable.range_deletes();
+            }
             assert!(memtable.bytes() as u64 <= count * 160, "{}", memtable.bytes());
         }
         assert_eq!(memtable.count(), count);

@@ -38,6 +38,8 @@ pub(super) struct RangeLog {
     count: AtomicU64,
     bytes: AtomicUsize,
     used_bytes: AtomicUsize,
+    /// The last `unseen` of [`RangeLog::add`]: what came from there on becomes visible at once.
+    unseen: AtomicU64,
     /// Held while `tiers` is replaced.
     writer: Mutex<(), { rank::RANGE_DELETES }>,
     /// The largest first. Under `arc_swap` rather than a lock, since reads of keys come here. Made
@@ -52,6 +54,7 @@ impl RangeLog {
             count: AtomicU64::new(0),
             bytes: AtomicUsize::new(0),
             used_bytes: AtomicUsize::new(0),
+            unseen: AtomicU64::new(SeqNo::MAX),
             writer: Mutex::new(()),
             tiers: OnceLock::new(),
         }
@@ -82,6 +85,7 @@ impl RangeLog {
         let delete = RangeDelete { start: start.to_vec(), end: end.to_vec(), seq };
         let set = RangeDeletes::new([delete]);
         let _writer = self.writer.lock();
+        self.unseen.store(unseen, Ordering::Relaxed);
         let cell = self.tiers.get_or_init(ArcSwap::default);
         let mut tiers = Vec::clone(&cell.load());
         tiers.push(Tier::new(1, set));
@@ -119,7 +123,10 @@ impl RangeLog {
             [] => Arc::default(),
             [only] => Arc::clone(&only.set),
             many => {
+                // Also after they are visible: no read is between two of one commit.
+                let unseen = self.unseen.load(Ordering::Relaxed);
                 let set = RangeDeletes::union(many.iter().map(|tier| &*tier.set));
+                let set = set.newest_from(unseen);
                 let only = Tier::new(many.iter().map(|tier| tier.count).sum(), set);
                 let set = Arc::clone(&only.set);
                 self.bytes.store(only.bytes, Ordering::Relaxed);

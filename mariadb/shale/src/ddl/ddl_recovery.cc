@@ -5,11 +5,13 @@
 
 #include "server.h"
 #include <datadict.h>
+#include <table_cache.h>
 
 #include "ddl/table_trees.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/table_files.h"
+#include "tables/constraint_text.h"
 #include "tables/links.h"
 
 namespace shale_sql {
@@ -181,6 +183,23 @@ ForeignKeys::Shared child_outside(const std::string &path, const std::string &fo
   return nullptr;
 }
 
+// Nobody uses the table any more, and the server forgets what it has open of it: its .frm may have
+// gone while the server ran. Until the statement ends. False if that cannot be waited for.
+bool lock_lost(THD *thd, const std::string &table) {
+  std::string database, name;
+  names_of(table, &database, &name);
+  MDL_request request;
+  MDL_REQUEST_INIT(&request, MDL_key::TABLE, database.c_str(), name.c_str(), MDL_EXCLUSIVE,
+                   MDL_TRANSACTION);
+  // The statement has done its work: it is the log that tells of what stays.
+  Dummy_error_handler silent;
+  thd->push_internal_handler(&silent);
+  const bool failed = thd->mdl_context.acquire_lock(&request, thd->variables.lock_wait_timeout);
+  thd->pop_internal_handler();
+  if (!failed) tdc_remove_table(thd, database.c_str(), name.c_str());
+  return !failed;
+}
+
 }  // namespace
 
 bool is_recovering() { return state().recovering; }
@@ -206,13 +225,23 @@ Error note_not_lost(const std::string &path) {
 
 void drop_lost_tables(THD *thd, std::string folder) {
   if (folder.empty() || folder.back() != FN_LIBCHAR) folder.push_back(FN_LIBCHAR);
-  const bool checks = is_recovering() || thd == nullptr || checks_foreign_keys(thd);
+  if (is_recovering()) thd = nullptr;
+  const bool checks = thd == nullptr || checks_foreign_keys(thd);
   std::vector<std::pair<std::string, TableDef>> left;
   Error error = engine().catalog.each_in(folder, [&](const std::string &path, const TableDef &def) {
-    left.emplace_back(path, def);
+    if (!has_frm(path)) left.emplace_back(path, def);
   });
   if (error) log_error("the catalog cannot be read: " + error.text());
+  std::map<std::string, bool> is_ours;
   for (const auto &[path, def] : left) {
+    // The server has locked the tables that it found. While it starts nobody else is there.
+    const auto [locked, is_new] = is_ours.emplace(table_of(path), true);
+    if (is_new && thd != nullptr) locked->second = lock_lost(thd, locked->first);
+    if (!locked->second) {
+      log_error("table " + path + " has no .frm file, and stays though its database goes: somebody "
+                "uses it. Make the database again, and drop the table");
+      continue;
+    }
     if (const ForeignKeys::Shared key = checks ? child_outside(path, folder) : nullptr) {
       log_error("table " + path + " has no .frm file, and stays though its database goes: foreign "
                 "key " + key->name + " of table " + key->child + " is to it. Drop that one, then "

@@ -49,8 +49,10 @@ enum row_type ha_shale::get_row_type() const {
 }
 
 int ha_shale::info(uint what) {
-  if ((what & HA_STATUS_VARIABLE) != 0) {
-    if (int error = info_of_size(what)) return error;
+  TableSize size;
+  const bool has_size = (what & HA_STATUS_VARIABLE) != 0;
+  if (has_size) {
+    if (int error = info_of_size(what, &size)) return error;
   }
   // Partitions share what the optimizer looks at. Once all are open (they have a `ref` then) the
   // server asks the largest one for it. What it does not ask for is not looked up, but of one that
@@ -61,7 +63,9 @@ int ha_shale::info(uint what) {
     const handler *all = table->file;
     tells = all != nullptr && all->ref != nullptr && stats.records > all->stats.records;
   }
-  if ((what & (HA_STATUS_VARIABLE | HA_STATUS_CONST)) != 0 && tells) look_if_due();
+  if ((what & (HA_STATUS_VARIABLE | HA_STATUS_CONST)) != 0 && tells) {
+    look_if_due(has_size ? &size : nullptr);
+  }
   const bool changed = !is_part && shown_.statistics_version != shared_->statistics_version();
   if (tells && ((what & HA_STATUS_CONST) != 0 || changed)) fill_rows_per_key();
   if ((what & HA_STATUS_CONST) != 0) {
@@ -85,11 +89,11 @@ int ha_shale::info(uint what) {
   return 0;
 }
 
-int ha_shale::info_of_size(uint what) {
-  TableSize size;
+int ha_shale::info_of_size(uint what, TableSize *found) {
   bool renew = (what & HA_STATUS_TIME) != 0;
-  Error asked = shared_->counts.get(shared_->trees, *shared_->changes, renew, &size);
+  Error asked = shared_->counts.get(shared_->trees, *shared_->changes, renew, found);
   if (int error = note(std::move(asked))) return error;
+  const TableSize &size = *found;
   stats.data_file_length = size.data_bytes;
   stats.index_file_length = size.index_bytes;
   stats.records = size.rows;
@@ -104,15 +108,18 @@ int ha_shale::info_of_size(uint what) {
   return 0;
 }
 
-void ha_shale::look_if_due() {
+// `known` is the size that this call has asked for already: it takes a mutex that all share.
+void ha_shale::look_if_due(const TableSize *known) {
+  if (table->s->keys == 0) return;
   TableSize size;
   // What cannot be read now is for those to tell who want the rows.
-  if (table->s->keys == 0 ||
-      note(shared_->counts.get(shared_->trees, *shared_->changes, false, &size)) != 0 ||
-      size.rows == 0) {
+  if (known == nullptr &&
+      note(shared_->counts.get(shared_->trees, *shared_->changes, false, &size)) != 0) {
     return;
   }
-  if (std::unique_lock<std::mutex> due = shared_->statistics_are_due(size.rows)) {
+  const uint64_t rows = known != nullptr ? known->rows : size.rows;
+  if (rows == 0) return;
+  if (std::unique_lock<std::mutex> due = shared_->statistics_are_due(rows)) {
     look_at_indexes(kQuick);
   }
 }

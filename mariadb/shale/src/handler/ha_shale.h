@@ -530,8 +530,8 @@ class ha_shale final : public handler {
     uint row_bytes_guess = 0;         // before compression
     uint64_t statistics_version = 0;  // that the server has in its own structures
   };
-  int info_of_size(uint what);
-  void look_if_due();
+  int info_of_size(uint what, shale_sql::TableSize *found);
+  void look_if_due(const shale_sql::TableSize *known);
   void fill_rows_per_key();
   int look_at_indexes(const shale_sql::SampleSize &size);
   void count_change(int rows);

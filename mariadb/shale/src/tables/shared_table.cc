@@ -59,7 +59,10 @@ Error SharedTable::open(const std::string &path, TABLE *opened_by,
     open.by_path.erase(path);
     return error;
   }
-  if (Error error = compare_definitions(path, opened_by, def)) return error;
+  if (Error error = compare_definitions(path, opened_by, def)) {
+    open.by_path.erase(path);
+    return error;
+  }
   complete(path, opened_by, &def);
   auto opened = std::make_shared<SharedTable>(path, std::make_shared<const TableDef>(def));
   if (Error error = opened->open_trees()) {
