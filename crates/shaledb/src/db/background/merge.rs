@@ -291,7 +291,7 @@ impl Core {
             }
             // A caller's own thread, which steps, does not sleep for other callers.
             if !self.stepped {
-                self.rest(&mut rests);
+                self.rest(job.tree.id, &mut rests);
             }
             if self.sched.cancel.load(Ordering::Relaxed) || job.tree.is_dropped() {
                 return Err(Error::Closed);

@@ -57,12 +57,14 @@ fn half_of_the_threads_merge_while_users_only_read() {
 fn a_merge_rests_as_long_as_it_works() {
     let (db, clock) = world();
     let core = db.core();
+    db.tree_or_create("t").unwrap();
+    let id = *core.trees.load().by_id.keys().next().unwrap();
     let mut rests = Rests::new(core.env.clock.now_nanos());
     let mut rest = |worked, reads| {
         let before = rests.nanos;
         core.recorder.add(Counter::ScanSteps, reads);
         clock.advance(worked);
-        core.rest(&mut rests);
+        core.rest(id, &mut rests);
         (rests.nanos - before) / 1_000_000
     };
     // So far nobody has read, nor looked for how long nobody has written.
@@ -72,6 +74,11 @@ fn a_merge_rests_as_long_as_it_works() {
     assert_eq!(rest(5_000_000, 1000), 5, "begun before the last write");
     assert_eq!(rest(1_000_000, 1000), 0, "not after each step");
     assert_eq!(rest(1_500_000, 1000), 2, "of both");
+    let level0 = |tables| core.sched.lock().debts.entry(id).or_default().level0_tables = tables;
+    level0(9);
+    assert_eq!(rest(3_000_000, 1000), 0, "each read looks into nine tables");
+    level0(8);
+    assert_eq!(rest(3_000_000, 1000), 3);
     rest(IDLE_AFTER_NANOS, 0);
     assert_eq!(rest(IDLE_AFTER_NANOS, 0), 0, "nobody reads");
     db.tree_or_create("t").unwrap().put(b"a", b"1").unwrap();
