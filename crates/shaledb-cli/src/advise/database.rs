@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::Path;
 
 const ROCKSDB: &str = "rocksdb";
-/// What RocksDB's CURRENT begins with. Shale's has its own magic bytes.
+/// What RocksDB's CURRENT begins with. Shale's begins with `shale`.
 const MANIFEST: &[u8] = b"MANIFEST-";
 
 /// Opens a tree of a database, or a column family of RocksDB's; also what messages call it.

@@ -14,39 +14,33 @@ impl ShaleTree {
     pub(super) fn new(db: Db, tree: Tree) -> ShaleTree {
         ShaleTree { tree, db }
     }
-
-    /// A figure of the tree.
-    fn of_tree(&self, figure: impl Fn(&TreeStats) -> u64) -> u64 {
-        let stats = self.db.stats();
-        stats.trees.iter().filter(|other| other.name == self.tree.name()).map(figure).sum()
-    }
 }
 
 fn options(lower: &[u8]) -> ScanOptions<'static> {
     ScanOptions { lower: Some(lower.to_vec()), fill_cache: false, ..ScanOptions::default() }
 }
 
+/// Bytes before compression, as the blocks of a level's tables have them.
+fn raw_bytes(level: &LevelStats) -> u64 {
+    (level.bytes as f64 * level.ratio.max(1.0)) as u64
+}
+
 impl Browse for ShaleTree {
     fn about(&mut self) -> Result<About> {
-        let raw = |level: &LevelStats| (level.bytes as f64 * level.ratio.max(1.0)) as u64;
         let mut scan = self.tree.scan_with(options(b""))?;
         scan.seek_last()?;
         let last = scan.valid().then(|| scan.key().to_vec());
-        let mut others = Vec::new();
-        if last.is_none() {
-            let stats = self.db.stats();
-            others.extend(stats.trees.into_iter().map(|tree| tree.name));
-            others.retain(|name| name != self.tree.name());
-        }
+        let (own, others): (Vec<TreeStats>, Vec<TreeStats>) =
+            self.db.stats().trees.into_iter().partition(|tree| tree.name == self.tree.name());
+        let sum = |figure: fn(&TreeStats) -> u64| own.iter().map(figure).sum::<u64>();
+        let others = if last.is_none() { others } else { Vec::new() };
         Ok(About {
-            table_entries: self.of_tree(|tree| tree.levels.iter().map(|level| level.entries).sum()),
-            memtable_entries: self.of_tree(|tree| tree.memtable_entries),
-            raw_bytes: self.of_tree(|tree| tree.levels.iter().map(raw).sum()),
-            has_uncounted: self
-                .of_tree(|tree| u64::from(tree.memtable_bytes > 0 || tree.blob_files > 0))
-                > 0,
+            table_entries: sum(|tree| tree.levels.iter().map(|level| level.entries).sum()),
+            memtable_entries: sum(|tree| tree.memtable_entries),
+            raw_bytes: sum(|tree| tree.levels.iter().map(raw_bytes).sum()),
+            has_uncounted: own.iter().any(|tree| tree.memtable_bytes > 0 || tree.blob_files > 0),
             last,
-            others,
+            others: others.into_iter().map(|tree| tree.name).collect(),
         })
     }
 
