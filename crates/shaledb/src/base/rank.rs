@@ -99,6 +99,8 @@ pub const CODECS: u8 = 37;
 pub const DICTIONARIES: u8 = 38;
 /// `Ledger::sums`: the bytes that the database's files take.
 pub const LEDGER: u8 = 39;
+/// `GoneFiles::left`: files that a thread of the engine is to remove.
+pub const GONE_FILES: u8 = 41;
 
 /// Of which several are held at once, in an order of their own that nothing checks: one function
 /// takes them (`LockTable::freeze`).

@@ -7,6 +7,7 @@
 
 use super::dictionaries::Dictionaries;
 use super::format::Block;
+use super::gone::{Gone, GoneFiles};
 use super::helpers::{Help, Helpers};
 use crate::base::rank;
 use crate::base::stats::{Counter, Recorder};
@@ -15,7 +16,7 @@ use crate::cache::{Cache, Memory};
 use crate::fs::Env;
 use crate::fs::meter::Meter;
 use crate::fs::process::{self, Process};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
 /// How many table files are open at once, at most.
@@ -50,13 +51,15 @@ pub struct TableEnv {
     /// Where readers offer work to idle threads.
     pub helpers: Helpers,
     wake_helper: OnceLock<Wake>,
+    gone: GoneFiles,
+    wake_remover: OnceLock<Wake>,
     process: Process,
     files: Mutex<Ring, { rank::OPEN_FILES }>,
     indexes: Mutex<Ring, { rank::INDEXES }>,
     files_open_max: usize,
 }
 
-/// What wakes an idle thread.
+/// What wakes a thread.
 struct Wake(Box<dyn Fn() + Send + Sync>);
 
 impl std::fmt::Debug for Wake {
@@ -100,6 +103,8 @@ impl TableEnv {
             meter,
             helpers: Helpers::default(),
             wake_helper: OnceLock::new(),
+            gone: GoneFiles::default(),
+            wake_remover: OnceLock::new(),
             process: process::process(),
             files,
             indexes,
@@ -142,10 +147,57 @@ impl TableEnv {
         self.files.lock().tables.iter().filter(|table| table.strong_count() > 0).count()
     }
 
-    /// Removes a file that nothing refers to any more. A failure costs space until the next open of
-    /// the database, which removes such files, and nothing else.
-    pub(super) fn remove_file(&self, path: &Path) {
-        match self.env.fs.remove(path) {
+    /// How to wake the thread that calls [`TableEnv::remove_gone`]. To be told once, before that
+    /// thread begins.
+    pub fn wake_remover_by(&self, wake: impl Fn() + Send + Sync + 'static) {
+        let told = self.wake_remover.set(Wake(Box::new(wake)));
+        assert!(told.is_ok(), "one database has these tables");
+        self.gone.begin();
+    }
+
+    /// Closes and removes the files that users' threads were the last to hold.
+    pub fn remove_gone(&self) {
+        self.gone.take().into_iter().for_each(|gone| self.remove_now(gone));
+    }
+
+    /// What users' threads have left.
+    #[cfg(test)]
+    pub(crate) fn take_gone(&self) -> Vec<Gone> {
+        self.gone.take()
+    }
+
+    /// As [`TableEnv::remove_gone`], for the last time: from now on each thread removes its own.
+    pub fn remove_last_gone(&self) {
+        self.gone.end().into_iter().for_each(|gone| self.remove_now(gone));
+    }
+
+    /// Has a file removed that nothing refers to any more, after `held`, which may hold it open, is
+    /// dropped. A fork leaves it to the process whose file it is.
+    pub(super) fn remove_file(&self, path: PathBuf, held: impl Send + 'static) {
+        if self.is_of_this_process() {
+            self.leave(Gone { held: Box::new(held), path: Some(path) });
+        }
+    }
+
+    /// Has what may be the last to hold removed files open dropped.
+    pub fn let_go(&self, held: impl Send + 'static) {
+        self.leave(Gone { held: Box::new(held), path: None });
+    }
+
+    /// By this thread if it is the engine's own, or if no thread is there for that.
+    fn leave(&self, gone: Gone) {
+        match self.gone.leave(gone) {
+            Some(gone) => self.remove_now(gone),
+            None => self.wake_remover.get().into_iter().for_each(|wake| (wake.0)()),
+        }
+    }
+
+    /// A failure costs space until the next open of the database, which removes such files, and
+    /// nothing else.
+    fn remove_now(&self, Gone { held, path }: Gone) {
+        drop(held);
+        let Some(path) = path else { return };
+        match self.env.fs.remove(&path) {
             Ok(()) => self.recorder.add(Counter::FilesRemoved, 1),
             Err(error) => tracing::warn!(%error, "an obsolete file could not be removed"),
         }

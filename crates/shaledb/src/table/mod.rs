@@ -5,6 +5,7 @@ pub mod meta;
 pub mod format;
 pub mod dictionaries;
 pub mod helpers;
+pub mod gone;
 pub mod env;
 pub mod blob;
 pub mod write;

@@ -8,6 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
 use crate::db::core::Core;
 use crate::memtable::chunk;
+use crate::table::gone;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -40,6 +41,12 @@ impl Threads {
                 core.sched.wake_worker();
             }
         });
+        let asked = Arc::downgrade(core);
+        core.tables.wake_remover_by(move || {
+            if let Some(core) = asked.upgrade() {
+                core.log_keeper.call_later();
+            }
+        });
         for index in 0..core.settings.background_threads {
             let core = core.clone();
             threads.spawn(format!("shale-work-{index}"), move || work(&core))?;
@@ -57,6 +64,10 @@ impl Threads {
     }
 
     fn spawn(&mut self, name: String, run: impl FnOnce() + Send + 'static) -> Result<()> {
+        let run = move || {
+            gone::engines_own_thread();
+            run();
+        };
         let handle = Builder::new().name(name).spawn(run).map_err(|error| {
             Error::io("start a background thread for", std::path::Path::new("."), error)
         })?;
@@ -144,8 +155,9 @@ fn work_ahead(core: &Core) {
     }
 }
 
-/// Does behind writers what may take long: mappings go back, the device writes, files are cut. A
-/// thread of its own, so that none of that makes the one ahead late.
+/// Does behind writers what may take long: mappings go back, the device writes, files are cut, and
+/// behind readers: files are removed. A thread of its own, so that none of that makes the one ahead
+/// late.
 fn work_behind(core: &Core) {
     while let Some(logs) = core.log_keeper.wait_later() {
         for log in logs {
@@ -153,7 +165,9 @@ fn work_behind(core: &Core) {
                 core.log_keeper.forget(&log);
             }
         }
+        core.tables.remove_gone();
     }
+    core.tables.remove_last_gone();
 }
 
 fn sync_every(core: &Core, every: Duration) {
@@ -176,6 +190,10 @@ fn sync_every(core: &Core, every: Duration) {
         }
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "threads_tests.rs"]
+mod tests;
 
 #[cfg(all(test, shuttle))]
 #[path = "threads_shuttle_tests.rs"]

@@ -104,12 +104,15 @@ impl Core {
         }
         self.note_sync(started);
         let mut leader = self.leader.lock();
+        // Those of the clone go last.
         leader.unsynced.retain(|kept| !syncers.iter().any(|done| Arc::ptr_eq(done, kept)));
         if leader.next_seq - 1 == reached {
             // Nothing was appended meanwhile.
             leader.dirty = false;
         }
         self.durable.fetch_max(reached, Ordering::AcqRel);
+        drop(leader);
+        self.tables.let_go(syncers);
         Ok(Some(reached))
     }
 
@@ -150,7 +153,10 @@ impl Core {
         let old_bytes = old.bytes();
         // What is in logs that are gone is in tables: they would keep their files.
         let first = self.log_file.load(Ordering::Acquire);
-        leader.unsynced.retain(|kept| kept.id() >= first);
+        let gone: Vec<_> = leader.unsynced.extract_if(.., |kept| kept.id() < first).collect();
+        if !gone.is_empty() {
+            self.tables.let_go(gone);
+        }
         if leader.dirty {
             leader.unsynced.push(Arc::new(syncer));
         }
@@ -239,7 +245,10 @@ impl Core {
         };
         // After a failure all count as not synced: no later call answers that they are.
         run().map_err(|error| self.poison(error))?;
-        leader.unsynced.clear();
+        let synced = std::mem::take(&mut leader.unsynced);
+        if !synced.is_empty() {
+            self.tables.let_go(synced);
+        }
         leader.dirty = false;
         self.durable.fetch_max(through, Ordering::AcqRel);
         self.note_sync(started);
@@ -265,6 +274,7 @@ mod tests {
         let db =
             Db::open_in("/db", config, OpenOptions { env, background, read_only: false }).unwrap();
         let tree = db.tree_or_create("t").unwrap();
+        db.core().tables.wake_remover_by(|| ());
         for n in 0..2_000u32 {
             tree.put(&n.to_be_bytes(), &[7; 1000]).unwrap();
             if n % 100 == 99 {
@@ -273,5 +283,8 @@ mod tests {
         }
         let kept = db.core().leader.lock().unsynced.len();
         assert!(kept < 4, "{kept}");
+        // To close the last of a file that was removed takes long: no writer should have to.
+        let gone = db.core().tables.take_gone();
+        assert!(gone.iter().any(|gone| gone.path.is_none()), "{}", gone.len());
     }
 }

@@ -77,7 +77,7 @@ impl LogKeeper {
     }
 
     /// Wakes the thread that does what may be late. Not for writers: one call wakes one thread.
-    fn call_later(&self) {
+    pub fn call_later(&self) {
         self.state.lock().is_called_later = true;
         self.called_later.notify_one();
     }

@@ -82,7 +82,8 @@ impl Blob {
 impl Drop for Blob {
     fn drop(&mut self) {
         if self.obsolete.load(Relaxed) {
-            self.shared.remove_file(&self.path);
+            let path = std::mem::take(&mut self.path);
+            self.shared.remove_file(path, self.file.take());
         }
     }
 }

@@ -463,8 +463,8 @@ impl Drop for Table {
             self.shared.memory.add_meta(-(ranges.memory_bytes() as i64));
         }
         if self.obsolete.load(Relaxed) {
-            self.file.store(None);
-            self.shared.remove_file(&self.path);
+            let path = std::mem::take(&mut self.path);
+            self.shared.remove_file(path, self.file.swap(None));
         }
     }
 }

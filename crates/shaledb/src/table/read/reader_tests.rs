@@ -4,6 +4,7 @@ use crate::base::config::Codec;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::ranges::RangeDelete;
 use crate::table::CursorOptions;
+use crate::table::gone;
 use crate::table::testing::{Entry, World, entries, options, path};
 
 const CODECS: [Codec; 4] = [Codec::None, Codec::Lz4, Codec::Zlib(6), Codec::Zstd(3)];
@@ -126,6 +127,35 @@ fn an_obsolete_table_goes_with_its_last_holder() {
     let kept = world.open(world.write(2, options(Codec::Lz4, 1000), &rows));
     drop(kept);
     assert!(world.fs.content(&path(2)).is_some());
+}
+
+#[test]
+fn a_users_thread_leaves_the_removal_of_a_table_to_another() {
+    let world = World::new(64 << 20);
+    let woken = Arc::new(AtomicBool::new(false));
+    let wake = Arc::clone(&woken);
+    world.shared.wake_remover_by(move || wake.store(true, Relaxed));
+    let rows = entries(50, 1, 7);
+    let obsolete = |id| {
+        let table = world.open(world.write(id, options(Codec::Lz4, 1000), &rows));
+        assert!(table.get(&rows[9].0, hash(&rows[9].0), SEQ_MAX).unwrap().is_some());
+        table.mark_obsolete();
+        table
+    };
+    let (first, second, third) = (obsolete(1), obsolete(2), obsolete(3));
+    let engines = std::thread::spawn(move || {
+        gone::engines_own_thread();
+        drop(first);
+    });
+    engines.join().unwrap();
+    assert!(world.fs.content(&path(1)).is_none() && !woken.load(Relaxed));
+    drop(second);
+    assert!(world.fs.content(&path(2)).is_some() && woken.load(Relaxed));
+    world.shared.remove_gone();
+    assert!(world.fs.content(&path(2)).is_none());
+    world.shared.remove_last_gone();
+    drop(third);
+    assert!(world.fs.content(&path(3)).is_none(), "nobody is there to do it");
 }
 
 #[test]
