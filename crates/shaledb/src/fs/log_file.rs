@@ -29,6 +29,7 @@ use crate::base::sync::{Arc, Mutex};
 use memmap2::{Advice, MmapMut, MmapOptions};
 use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -45,8 +46,14 @@ const WINDOW_BYTES_MAX: u64 = 2 << 20;
 const WINDOWS_PER_SYNC: u64 = 32;
 
 /// How many windows are ready ahead of the one that is written to. On a busy machine the thread
-/// that maps them waits for its turn for longer than one lasts.
-const WINDOWS_READY: usize = 3;
+/// that maps them waits for its turn for longer than one lasts, and now and then the file system
+/// takes 100 ms to find space for one (ext4 that reads a bitmap of blocks beside other writes).
+/// Meanwhile it keeps every call that writes to the file waiting.
+const WINDOWS_READY: RangeInclusive<usize> = 3..=6;
+
+/// But more than the fewest only as far as together they are at most one part in so many of what is
+/// written from one sync to the next.
+const READY_PER_SYNC: u64 = 10;
 
 /// How far behind the writer pages stay in memory after they were written to the device: a follower
 /// reads there.
@@ -123,6 +130,12 @@ impl Pace {
         let length = length.min(WINDOW_BYTES_MAX) / ALIGN_BYTES * ALIGN_BYTES;
         (length >= WINDOW_BYTES_MIN).then_some(length)
     }
+
+    /// How many windows of this length should be ready.
+    fn windows_ready(&self, bytes: u64, length: u64) -> usize {
+        let most = self.bytes(bytes) / READY_PER_SYNC / length.max(1);
+        (most as usize).clamp(*WINDOWS_READY.start(), *WINDOWS_READY.end())
+    }
 }
 
 /// What the writer and the [`Preparer`] share. The last of them cuts the file.
@@ -145,6 +158,8 @@ struct State {
     ready: VecDeque<Window>,
     /// How long a window may be, if there may be one.
     length: Option<u64>,
+    /// How many should be ready.
+    enough: usize,
     /// Windows that the writer has left.
     left: Vec<Window>,
     /// The length as of the writer's last look.
@@ -174,7 +189,7 @@ impl State {
     fn wish_for(&mut self, next: u64) {
         let next = self.ready.back().map_or(next, Window::end).max(self.bytes);
         let at = next / ALIGN_BYTES * ALIGN_BYTES;
-        let wants = self.ready.len() < WINDOWS_READY;
+        let wants = self.ready.len() < self.enough;
         self.wanted = self.length.filter(|_| wants).map(|length| (at, length));
     }
 
@@ -192,7 +207,9 @@ impl LogFile {
     pub(super) fn new(path: &Path, file: File, pace: u64) -> LogFile {
         let mut pace = Pace { last: pace, ..Pace::default() };
         // So that the first window can be there before the first append.
-        let mut state = State { length: pace.window(0, 0), ..State::default() };
+        let length = pace.window(0, 0);
+        let enough = pace.windows_ready(0, length.unwrap_or(0));
+        let mut state = State { length, enough, ..State::default() };
         state.wish_for(0);
         let wishes = state.wanted.is_some();
         let shared = Shared {
@@ -227,9 +244,10 @@ impl LogFile {
     #[cold]
     fn look(&mut self) {
         let length = self.pace.window(self.bytes, self.shared.syncs.load(Ordering::Relaxed));
+        let enough = self.pace.windows_ready(self.bytes, length.unwrap_or(0));
         let mut state = self.shared.state.lock();
         let state = &mut *state;
-        state.bytes = self.bytes;
+        (state.bytes, state.enough) = (self.bytes, enough);
         let mut wishes = self.window.is_some() || !state.ready.is_empty();
         state.left.extend(self.window.take());
         while let Some(window) = state.ready.pop_front() {

@@ -281,16 +281,24 @@ fn a_log_that_follows_a_fast_one_has_a_window_from_its_start() {
 fn several_windows_are_ready_ahead_of_the_writer() {
     let dir = folder();
     let (path, _) = file(dir.path(), true);
-    let options = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    let mut log = LogFile::new(&path, options, 80 << 20);
-    let mut made = 1;
-    while log.shared.prepare() {
-        made += 1;
+    let begin = |pace| {
+        let options = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let log = LogFile::new(&path, options, pace);
+        let mut made = 1;
+        while log.shared.prepare() {
+            made += 1;
+        }
+        assert_eq!(made, log.shared.state.lock().ready.len());
+        (log, made)
+    };
+    for (pace, ready) in [(4 << 20, 3), (64 << 20, 3), (100 << 20, 5), (1 << 30, 6)] {
+        assert_eq!(begin(pace).1, ready, "{pace} bytes from one sync to the next");
     }
-    assert_eq!((made, log.shared.state.lock().ready.len()), (WINDOWS_READY, WINDOWS_READY));
+    let (mut log, made) = begin(80 << 20);
+    assert_eq!(made, 4);
     // The thread ahead does not come for as long as these last.
     let mut expected = Vec::new();
-    let room = WINDOWS_READY * WINDOW_BYTES_MAX as usize - (1 << 20);
+    let room = made * WINDOW_BYTES_MAX as usize - (1 << 20);
     for piece in pieces(usize::MAX) {
         if expected.len() + piece.len() > room {
             break;

@@ -217,8 +217,8 @@ impl Core {
         if let Some(preparer) = log.preparer()
             && !self.stepped
         {
-            // The first append finds its pages mapped.
-            preparer.prepare();
+            // The first append finds its pages mapped, and the thread ahead some time.
+            while preparer.prepare() {}
         }
         let old = self.spare_log.lock().replace(log);
         if let Some(old) = old {
