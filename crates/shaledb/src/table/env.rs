@@ -147,7 +147,7 @@ impl TableEnv {
         self.files.lock().tables.iter().filter(|table| table.strong_count() > 0).count()
     }
 
-    /// How to wake the thread that calls [`TableEnv::remove_gone`]. To be told once, before that
+    /// How to wake the thread that calls [`TableEnv::remove_one_gone`]. To be told once, before that
     /// thread begins.
     pub fn wake_remover_by(&self, wake: impl Fn() + Send + Sync + 'static) {
         let told = self.wake_remover.set(Wake(Box::new(wake)));
@@ -155,7 +155,15 @@ impl TableEnv {
         self.gone.begin();
     }
 
-    /// Closes and removes the files that users' threads were the last to hold.
+    /// Closes and removes one of the files that users' threads were the last to hold; whether there
+    /// are more.
+    pub fn remove_one_gone(&self) -> bool {
+        let (gone, has_more) = self.gone.take_one();
+        gone.into_iter().for_each(|gone| self.remove_now(gone));
+        has_more
+    }
+
+    /// As [`TableEnv::remove_one_gone`], all of them.
     pub fn remove_gone(&self) {
         self.gone.take().into_iter().for_each(|gone| self.remove_now(gone));
     }

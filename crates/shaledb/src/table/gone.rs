@@ -58,7 +58,13 @@ impl GoneFiles {
         None
     }
 
-    /// What has been left since the last call.
+    /// One of those that were left, and whether there are more.
+    pub fn take_one(&self) -> (Option<Gone>, bool) {
+        let files = &mut self.left.lock().files;
+        (files.pop(), !files.is_empty())
+    }
+
+    /// All that were left.
     pub fn take(&self) -> Vec<Gone> {
         std::mem::take(&mut self.left.lock().files)
     }

@@ -156,16 +156,23 @@ fn work_ahead(core: &Core) {
 }
 
 /// Does behind writers what may take long: mappings go back, the device writes, files are cut, and
-/// behind readers: files are removed. A thread of its own, so that none of that makes the one ahead
-/// late.
+/// behind readers: files are removed. It makes the next log file, too. A thread of its own, so that
+/// none of that makes the one ahead late.
 fn work_behind(core: &Core) {
     while let Some(logs) = core.log_keeper.wait_later() {
+        // Workers may be busy for as long as a log lasts, and then a writer would make the next.
+        if core.sched.takes_wish_for_log() && !core.is_poisoned() {
+            drop(core.run_job(Job::SpareLog));
+        }
         for log in logs {
             if !log.clear() {
                 core.log_keeper.forget(&log);
             }
         }
-        core.tables.remove_gone();
+        // One by one: each takes long.
+        if core.tables.remove_one_gone() {
+            core.log_keeper.call_later();
+        }
     }
     core.tables.remove_last_gone();
 }

@@ -194,12 +194,14 @@ impl Core {
     /// A new log file: the one made in advance, if it is there.
     fn next_log(&self, after: FileId) -> Result<LogWriter> {
         let spare = self.spare_log.lock().take();
-        self.sched.want_spare_log();
-        match spare {
+        let log = match spare {
             // Logs are replayed in the order of their numbers.
             Some(spare) if spare.id() > after => Ok(spare),
             _ => self.create_log(),
-        }
+        };
+        // Not before: the spare one comes after this one.
+        self.sched.want_spare_log();
+        log
     }
 
     fn create_log(&self) -> Result<LogWriter> {

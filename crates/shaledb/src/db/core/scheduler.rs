@@ -217,6 +217,12 @@ impl Scheduler {
         self.work.notify_one();
     }
 
+    /// Whether a log file is wanted in advance that nobody else makes.
+    pub fn takes_wish_for_log(&self) -> bool {
+        let mut state = self.state.lock();
+        !state.closing && std::mem::take(&mut state.spare_log_wanted)
+    }
+
     pub fn want_old_logs_freed(&self) {
         self.state.lock().old_logs_wanted = true;
         self.work.notify_one();

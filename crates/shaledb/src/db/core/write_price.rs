@@ -13,7 +13,7 @@ const AHEAD_NANOS: u64 = 1_000_000;
 /// What it may owe before it sleeps, in nanoseconds. So few writes sleep, and the system wakes few
 /// threads: a sleep of some microseconds takes 60 and more, and on busy cores now and then
 /// milliseconds.
-pub(crate) const OWED_NANOS: u64 = 4_000_000;
+pub(crate) const OWED_NANOS: u64 = 8_000_000;
 
 /// Marks a full stop in `price`.
 pub(crate) const STOP: u64 = u64::MAX;
