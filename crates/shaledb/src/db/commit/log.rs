@@ -191,6 +191,19 @@ impl Core {
         self.log_keeper.call();
     }
 
+    /// Whether the next log file is there. If not, it is asked for. Who steps has no threads that
+    /// make one, and makes it when it is needed.
+    pub fn has_next_log(&self, leader: &Leader) -> bool {
+        let after = leader.wal.as_ref().map_or(0, LogWriter::id);
+        let is_next = |spare: &LogWriter| spare.id() > after;
+        if self.stepped || self.spare_log.lock().as_ref().is_some_and(is_next) {
+            return true;
+        }
+        self.sched.want_spare_log();
+        self.log_keeper.call_later();
+        false
+    }
+
     /// A new log file: the one made in advance, if it is there.
     fn next_log(&self, after: FileId) -> Result<LogWriter> {
         let spare = self.spare_log.lock().take();

@@ -83,7 +83,8 @@ impl Core {
         }
     }
 
-    /// The log goes on in a new file once the present one is worth a memtable.
+    /// The log goes on in a new file once the present one is worth a memtable, if the new one is
+    /// there. Its making takes up to 150 ms, which no writer should wait for.
     fn seal_one(&self, leader: &mut Leader, tree: &TreeCore) {
         tree.swap_state(|state| {
             let last = state.active.last_seq();
@@ -97,7 +98,9 @@ impl Core {
             sealed.extend(state.sealed.iter().cloned());
             TreeState { active: Arc::new(Memtable::new()), sealed, version: state.version.clone() }
         });
-        if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= self.settings.memtable_bytes / 2) {
+        let worth = self.settings.memtable_bytes / 2;
+        if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= worth) && self.has_next_log(leader)
+        {
             self.rotate_log(leader);
         }
     }
