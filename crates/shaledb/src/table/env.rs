@@ -147,8 +147,8 @@ impl TableEnv {
         self.files.lock().tables.iter().filter(|table| table.strong_count() > 0).count()
     }
 
-    /// How to wake the thread that calls [`TableEnv::remove_one_gone`]. To be told once, before that
-    /// thread begins.
+    /// How to wake the thread that calls [`TableEnv::remove_one_gone`]. To be told once, before
+    /// that thread begins.
     pub fn wake_remover_by(&self, wake: impl Fn() + Send + Sync + 'static) {
         let told = self.wake_remover.set(Wake(Box::new(wake)));
         assert!(told.is_ok(), "one database has these tables");
