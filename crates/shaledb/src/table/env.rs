@@ -155,17 +155,24 @@ impl TableEnv {
         self.gone.begin();
     }
 
-    /// Closes and removes one of the files that users' threads were the last to hold; whether there
-    /// are more.
+    /// Sees to one of the files that users' threads were the last to hold; whether there was one.
     pub fn remove_one_gone(&self) -> bool {
-        let (gone, has_more) = self.gone.take_one();
-        gone.into_iter().for_each(|gone| self.remove_now(gone));
-        has_more
+        self.gone.see_to_one(|gone| self.remove_now(gone))
     }
 
-    /// As [`TableEnv::remove_one_gone`], all of them.
+    /// As [`TableEnv::remove_one_gone`], to all of them; none is left when this ends.
     pub fn remove_gone(&self) {
-        self.gone.take().into_iter().for_each(|gone| self.remove_now(gone));
+        self.gone.see_to_all(|gone| self.remove_now(gone));
+    }
+
+    /// As [`TableEnv::remove_gone`], for the last time: from now on each thread removes its own.
+    pub fn remove_last_gone(&self) {
+        self.gone.end(|gone| self.remove_now(gone));
+    }
+
+    /// Whether a file waits for its removal.
+    pub fn has_gone(&self) -> bool {
+        self.gone.are_there()
     }
 
     /// What users' threads have left.
@@ -174,25 +181,20 @@ impl TableEnv {
         self.gone.take()
     }
 
-    /// As [`TableEnv::remove_gone`], for the last time: from now on each thread removes its own.
-    pub fn remove_last_gone(&self) {
-        self.gone.end().into_iter().for_each(|gone| self.remove_now(gone));
-    }
-
-    /// Has a file removed that nothing refers to any more, after `held`, which may hold it open, is
-    /// dropped. A fork leaves it to the process whose file it is.
-    pub(super) fn remove_file(&self, path: PathBuf, held: impl Send + 'static) {
+    /// Has a file removed that nothing refers to any more. A fork leaves it to the process whose
+    /// file it is.
+    pub(super) fn remove_file(&self, path: PathBuf) {
         if self.is_of_this_process() {
-            self.leave(Gone { held: Box::new(held), path: Some(path) });
+            self.leave(Gone::File(path));
         }
     }
 
-    /// Has what may be the last to hold removed files open dropped.
+    /// Has what may be the last to hold removed files open dropped by the thread for that, if it is
+    /// there.
     pub fn let_go(&self, held: impl Send + 'static) {
-        self.leave(Gone { held: Box::new(held), path: None });
+        self.leave(Gone::Held(Box::new(held)));
     }
 
-    /// By this thread if it is the engine's own, or if no thread is there for that.
     fn leave(&self, gone: Gone) {
         match self.gone.leave(gone) {
             Some(gone) => self.remove_now(gone),
@@ -202,9 +204,11 @@ impl TableEnv {
 
     /// A failure costs space until the next open of the database, which removes such files, and
     /// nothing else.
-    fn remove_now(&self, Gone { held, path }: Gone) {
-        drop(held);
-        let Some(path) = path else { return };
+    fn remove_now(&self, gone: Gone) {
+        let path = match gone {
+            Gone::Held(held) => return drop(held),
+            Gone::File(path) => path,
+        };
         match self.env.fs.remove(&path) {
             Ok(()) => self.recorder.add(Counter::FilesRemoved, 1),
             Err(error) => tracing::warn!(%error, "an obsolete file could not be removed"),

@@ -143,7 +143,9 @@ impl Core {
             match self.manual_step(tree, &Busy::new(), &wanted, &load) {
                 Step::Done => true,
                 // Nothing is in the way: there is no room, and nothing that makes any.
-                Step::Wait if space.room < u64::MAX && state.nothing_runs() => {
+                Step::Wait
+                    if space.room < u64::MAX && state.nothing_runs() && !self.tables.has_gone() =>
+                {
                     without_room.store(true, Ordering::Relaxed);
                     true
                 }

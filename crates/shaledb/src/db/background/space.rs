@@ -33,7 +33,7 @@ impl Core {
 
     /// Whether work is under way that may make room on the disk.
     pub fn makes_room(&self) -> bool {
-        !self.is_poisoned() && self.sched.lock().makes_room()
+        !self.is_poisoned() && (self.sched.lock().makes_room() || self.tables.has_gone())
     }
 
     /// What there is that room may be made of: the last commit, and the oldest one that a reader

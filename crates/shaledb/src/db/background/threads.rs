@@ -7,6 +7,7 @@ use crate::base::config::SyncPolicy;
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
 use crate::db::core::Core;
+use crate::fs::Preparer;
 use crate::memtable::chunk;
 use crate::table::gone;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -120,10 +121,14 @@ fn work(core: &Core) {
 }
 
 fn run(core: &Core, job: Job) {
-    // A failure has been noted and is tried again later. After a panic the job's marks stay set for
-    // ever: whoever waits for it must learn that it will not end.
-    let run = AssertUnwindSafe(|| drop(core.run_job(job)));
-    if catch_unwind(run).is_err() {
+    // A failure has been noted and is tried again later.
+    or_poison(core, || drop(core.run_job(job)));
+}
+
+/// Does this. After a panic the marks of what was under way stay set for ever: whoever waits for
+/// it must learn that it will not end.
+fn or_poison(core: &Core, work: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(work)).is_err() {
         drop(core.poison_after_panic());
         core.sched.wake_all();
     }
@@ -159,22 +164,32 @@ fn work_ahead(core: &Core) {
 /// behind readers: files are removed. It makes the next log file, too. A thread of its own, so that
 /// none of that makes the one ahead late.
 fn work_behind(core: &Core) {
-    while let Some(logs) = core.log_keeper.wait_later() {
-        // Workers may be busy for as long as a log lasts, and then a writer would make the next.
-        if core.sched.takes_wish_for_log() && !core.is_poisoned() {
-            drop(core.run_job(Job::SpareLog));
+    or_poison(core, || {
+        while let Some(logs) = core.log_keeper.wait_later() {
+            work_behind_once(core, logs);
         }
-        for log in logs {
-            if !log.clear() {
-                core.log_keeper.forget(&log);
-            }
-        }
-        // One by one: each takes long.
-        if core.tables.remove_one_gone() {
-            core.log_keeper.call_later();
+    });
+    core.tables.remove_last_gone();
+}
+
+fn work_behind_once(core: &Core, logs: Vec<Arc<dyn Preparer>>) {
+    // Workers may be busy for as long as a log lasts, and then a writer would make the next.
+    if core.sched.takes_wish_for_log() && !core.is_poisoned() {
+        drop(core.run_job(Job::SpareLog));
+    }
+    for log in logs {
+        if !log.clear() {
+            core.log_keeper.forget(&log);
         }
     }
-    core.tables.remove_last_gone();
+    // One by one: each takes long.
+    if core.tables.remove_one_gone() {
+        core.log_keeper.call_later();
+        if core.space().is_limited() {
+            core.sched.want_looks(core.trees.load().by_id.keys().copied());
+            core.sched.wake_all();
+        }
+    }
 }
 
 fn sync_every(core: &Core, every: Duration) {

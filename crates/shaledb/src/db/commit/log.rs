@@ -191,9 +191,9 @@ impl Core {
         self.log_keeper.call();
     }
 
-    /// Whether the next log file is there. If not, it is asked for. Who steps has no threads that
+    /// Sees to it that the next log file will be there; whether it is. Who steps has no threads that
     /// make one, and makes it when it is needed.
-    pub fn has_next_log(&self, leader: &Leader) -> bool {
+    pub fn sees_to_next_log(&self, leader: &Leader) -> bool {
         let after = leader.wal.as_ref().map_or(0, LogWriter::id);
         let is_next = |spare: &LogWriter| spare.id() > after;
         if self.stepped || self.spare_log.lock().as_ref().is_some_and(is_next) {
@@ -206,12 +206,10 @@ impl Core {
 
     /// A new log file: the one made in advance, if it is there.
     fn next_log(&self, after: FileId) -> Result<LogWriter> {
-        let spare = self.spare_log.lock().take();
-        let log = match spare {
-            // Logs are replayed in the order of their numbers.
-            Some(spare) if spare.id() > after => Ok(spare),
-            _ => self.create_log(),
-        };
+        // Logs are replayed in the order of their numbers. One that came too late stays: its name
+        // is to be removed, too.
+        let spare = self.spare_log.lock().take_if(|spare| spare.id() > after);
+        let log = spare.map_or_else(|| self.create_log(), Ok);
         // Not before: the spare one comes after this one.
         self.sched.want_spare_log();
         log
@@ -225,7 +223,8 @@ impl Core {
     /// Makes the next log file in advance: that syncs the directory, which no writer should wait
     /// for.
     pub fn make_spare_log(&self) -> Result<()> {
-        if self.spare_log.lock().is_some() {
+        let newest = self.wals.lock().last().map_or(0, |wal| wal.id);
+        if self.spare_log.lock().as_ref().is_some_and(|spare| spare.id() > newest) {
             return Ok(());
         }
         let log = self.create_log()?;
@@ -235,7 +234,15 @@ impl Core {
             // The first append finds its pages mapped, and the thread ahead some time.
             while preparer.prepare() {}
         }
-        let old = self.spare_log.lock().replace(log);
+        let old = {
+            let mut spare = self.spare_log.lock();
+            // Another thread may have made a later one meanwhile.
+            if spare.as_ref().is_some_and(|other| other.id() > log.id()) {
+                Some(log)
+            } else {
+                spare.replace(log)
+            }
+        };
         if let Some(old) = old {
             self.env.fs.remove(old.path())?;
         }
@@ -279,6 +286,7 @@ impl Core {
 
 #[cfg(all(test, not(shuttle)))]
 mod tests {
+    use crate::table::gone::Gone;
     use crate::{Background, Config, Db, Env, OpenOptions};
 
     #[test]
@@ -300,6 +308,37 @@ mod tests {
         assert!(kept < 4, "{kept}");
         // To close the last of a file that was removed takes long: no writer should have to.
         let gone = db.core().tables.take_gone();
-        assert!(gone.iter().any(|gone| gone.path.is_none()), "{}", gone.len());
+        assert!(gone.iter().any(|gone| matches!(gone, Gone::Held(_))), "{}", gone.len());
+    }
+
+    #[test]
+    fn a_log_that_was_made_in_advance_too_late_makes_way_for_another() {
+        let config = Config { memory_bytes: 8 << 20, ..Config::default() };
+        let (env, background) = (Env::memory(), Background::Stepped);
+        let fs = env.fs.clone();
+        let db =
+            Db::open_in("/db", config, OpenOptions { env, background, read_only: false }).unwrap();
+        let tree = db.tree_or_create("t").unwrap();
+        let core = db.core();
+        let newest = || core.leader.lock().wal.as_ref().unwrap().id();
+        let late = core.create_log().unwrap();
+        let (id, path) = (late.id(), late.path().to_path_buf());
+        core.spare_log.lock().take();
+        tree.put(b"a", b"1").unwrap();
+        core.rotate_log(&mut core.leader.lock());
+        assert!(newest() > id, "a writer has made its own meanwhile");
+        *core.spare_log.lock() = Some(late);
+        tree.put(b"b", b"2").unwrap();
+        core.rotate_log(&mut core.leader.lock());
+        assert!(fs.exists(&path).unwrap());
+        core.make_spare_log().unwrap();
+        let spare = core.spare_log.lock().as_ref().unwrap().id();
+        assert!(spare > newest() && !fs.exists(&path).unwrap());
+        core.make_spare_log().unwrap();
+        assert_eq!(core.spare_log.lock().as_ref().unwrap().id(), spare, "it is there already");
+        tree.put(b"c", b"3").unwrap();
+        core.rotate_log(&mut core.leader.lock());
+        assert_eq!(newest(), spare);
+        assert_eq!(tree.scan::<&[u8]>(..).unwrap().count(), 3);
     }
 }

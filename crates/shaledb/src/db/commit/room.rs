@@ -113,7 +113,6 @@ impl Core {
             return Err(space.refusal(bytes));
         }
         let deletes = are_deletes();
-        self.tables.remove_gone();
         let started = self.env.clock.now_nanos();
         let _waits = self.sched.wait_for_room();
         let wanted = self.room_now();

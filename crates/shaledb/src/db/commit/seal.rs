@@ -99,7 +99,8 @@ impl Core {
             TreeState { active: Arc::new(Memtable::new()), sealed, version: state.version.clone() }
         });
         let worth = self.settings.memtable_bytes / 2;
-        if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= worth) && self.has_next_log(leader)
+        if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= worth)
+            && self.sees_to_next_log(leader)
         {
             self.rotate_log(leader);
         }

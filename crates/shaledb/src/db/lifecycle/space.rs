@@ -105,6 +105,7 @@ impl Core {
         self.check_writable()?;
         check_space_limit(bytes, self.settings.memtable_bytes)?;
         self.count_memtables();
+        self.tables.remove_gone();
         self.try_space_limit(bytes, true)?;
         self.update_pressure();
         self.sched.want_looks(self.trees.load().by_id.keys().copied());

@@ -63,6 +63,9 @@ impl Core {
         drop(leader);
         if !states.is_empty() {
             self.forget_trees(&states);
+            drop(states);
+            // Its space is free at once.
+            self.tables.remove_gone();
         }
         Ok(new)
     }

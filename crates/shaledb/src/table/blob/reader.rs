@@ -82,8 +82,9 @@ impl Blob {
 impl Drop for Blob {
     fn drop(&mut self) {
         if self.obsolete.load(Relaxed) {
-            let path = std::mem::take(&mut self.path);
-            self.shared.remove_file(path, self.file.take());
+            // Closed first: a file that has its name yet is closed at once.
+            drop(self.file.take());
+            self.shared.remove_file(std::mem::take(&mut self.path));
         }
     }
 }

@@ -463,8 +463,9 @@ impl Drop for Table {
             self.shared.memory.add_meta(-(ranges.memory_bytes() as i64));
         }
         if self.obsolete.load(Relaxed) {
-            let path = std::mem::take(&mut self.path);
-            self.shared.remove_file(path, self.file.swap(None));
+            // Closed first: a file that has its name yet is closed at once.
+            self.file.store(None);
+            self.shared.remove_file(std::mem::take(&mut self.path));
         }
     }
 }
