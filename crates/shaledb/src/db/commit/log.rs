@@ -191,8 +191,8 @@ impl Core {
         self.log_keeper.call();
     }
 
-    /// Sees to it that the next log file will be there; whether it is. Who steps has no threads that
-    /// make one, and makes it when it is needed.
+    /// Sees to it that the next log file will be there; whether it is. Who steps has no threads
+    /// that make one, and makes it when it is needed.
     pub fn sees_to_next_log(&self, leader: &Leader) -> bool {
         let after = leader.wal.as_ref().map_or(0, LogWriter::id);
         let is_next = |spare: &LogWriter| spare.id() > after;

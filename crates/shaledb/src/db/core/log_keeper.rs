@@ -76,7 +76,7 @@ impl LogKeeper {
         self.call_later();
     }
 
-    /// Wakes the thread that does what may be late. Writers call it seldom: a call may wake a thread.
+    /// Wakes the thread that does what may be late. Not for each write.
     pub fn call_later(&self) {
         self.state.lock().is_called_later = true;
         self.called_later.notify_one();
