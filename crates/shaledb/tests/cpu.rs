@@ -101,7 +101,11 @@ fn the_activities_add_up_to_what_the_thread_used() {
         shares.into_iter().partition(|(_, (_, chance))| *chance < 1.0);
     assert!(clear.len() > unclear.len(), "{unclear:?}\n{stats}");
     for (what, (share, chance)) in clear {
-        let right = 0.5 - chance..2.0 + chance;
+        // A step of a scan is shorter than a look at the clock. Between two looks it takes about
+        // twice what it takes among others, which a core works on side by side: 1.5 to 3.2 times
+        // in all, by the machine.
+        let most = if what == "scan" { 3.0 } else { 2.0 };
+        let right = 0.5 - chance..most + chance;
         assert!(right.contains(&share), "{what}: {share} +- {chance}\n{stats}");
     }
     assert_eq!(stats.counters["multi_gets"], u64::from(10 * KEYS / 20));
