@@ -36,18 +36,8 @@ impl Threads {
     /// Starts the workers (and the timer, if one is needed).
     pub fn start(core: &Arc<Core>) -> Result<Threads> {
         let mut threads = Threads::none();
-        let asked = Arc::downgrade(core);
-        core.tables.wake_helpers_by(move || {
-            if let Some(core) = asked.upgrade() {
-                core.sched.wake_worker();
-            }
-        });
-        let asked = Arc::downgrade(core);
-        core.tables.wake_remover_by(move || {
-            if let Some(core) = asked.upgrade() {
-                core.log_keeper.call_later();
-            }
-        });
+        core.tables.wake_helpers_by(if_open(core, |core| core.sched.wake_worker()));
+        core.tables.wake_remover_by(if_open(core, |core| core.log_keeper.call_later()));
         for index in 0..core.settings.background_threads {
             let core = core.clone();
             threads.spawn(format!("shale-work-{index}"), move || work(&core))?;
@@ -89,6 +79,16 @@ impl Threads {
             if handle.thread().id() != own && handle.join().is_err() {
                 tracing::error!("a background thread panicked");
             }
+        }
+    }
+}
+
+/// Calls this as long as the database is there.
+fn if_open(core: &Arc<Core>, call: fn(&Core)) -> impl Fn() + Send + Sync + 'static {
+    let core = Arc::downgrade(core);
+    move || {
+        if let Some(core) = core.upgrade() {
+            call(&core);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::db::core::{Core, FlushedOf, Leader, LiveWal, TreeCore};
 use crate::memtable::chunk;
 use crate::table::format::FileKind;
 use crate::table::meta::FileId;
-use crate::wal::{LogWriter, payload};
+use crate::wal::{LogSyncer, LogWriter, payload};
 use crate::write::queue::Group;
 
 impl Core {
@@ -91,7 +91,7 @@ impl Core {
     /// Makes the log durable up to now, while commits go on; answers with the last operation that
     /// is, or `None` if the database is closed.
     pub fn sync_beside_commits(&self) -> Result<Option<SeqNo>> {
-        let (syncers, reached) = {
+        let (mut syncers, reached) = {
             let leader = self.leader.lock();
             let Some(wal) = leader.wal.as_ref() else { return Ok(None) };
             let mut syncers = leader.unsynced.clone();
@@ -104,7 +104,6 @@ impl Core {
         }
         self.note_sync(started);
         let mut leader = self.leader.lock();
-        // Those of the clone go last.
         leader.unsynced.retain(|kept| !syncers.iter().any(|done| Arc::ptr_eq(done, kept)));
         if leader.next_seq - 1 == reached {
             // Nothing was appended meanwhile.
@@ -112,8 +111,17 @@ impl Core {
         }
         self.durable.fetch_max(reached, Ordering::AcqRel);
         drop(leader);
-        self.tables.let_go(syncers);
+        // The last one is of the log that went on: nobody has removed it.
+        syncers.pop();
+        self.close_behind(syncers);
         Ok(Some(reached))
+    }
+
+    /// Lets go of logs that are not to be synced any more: a flush may have removed their files.
+    fn close_behind(&self, syncers: Vec<Arc<LogSyncer>>) {
+        if !syncers.is_empty() {
+            self.tables.let_go(syncers);
+        }
     }
 
     /// Takes the next sequence number for something that is not in the log.
@@ -153,10 +161,7 @@ impl Core {
         let old_bytes = old.bytes();
         // What is in logs that are gone is in tables: they would keep their files.
         let first = self.log_file.load(Ordering::Acquire);
-        let gone: Vec<_> = leader.unsynced.extract_if(.., |kept| kept.id() < first).collect();
-        if !gone.is_empty() {
-            self.tables.let_go(gone);
-        }
+        self.close_behind(leader.unsynced.extract_if(.., |kept| kept.id() < first).collect());
         if leader.dirty {
             leader.unsynced.push(Arc::new(syncer));
         }
@@ -267,10 +272,7 @@ impl Core {
         };
         // After a failure all count as not synced: no later call answers that they are.
         run().map_err(|error| self.poison(error))?;
-        let synced = std::mem::take(&mut leader.unsynced);
-        if !synced.is_empty() {
-            self.tables.let_go(synced);
-        }
+        self.close_behind(std::mem::take(&mut leader.unsynced));
         leader.dirty = false;
         self.durable.fetch_max(through, Ordering::AcqRel);
         self.note_sync(started);
