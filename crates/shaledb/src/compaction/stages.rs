@@ -30,6 +30,7 @@
 use super::plan::Plan;
 use super::split::{Part, groups};
 use crate::table::meta::{FileId, TableMeta};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -58,6 +59,9 @@ pub struct Stages {
     installed: Vec<bool>,
     /// The inputs that have not left.
     inputs: Vec<(usize, Arc<TableMeta>)>,
+    /// Those of them that leave with a stage that is being installed: stages that are installed at
+    /// the same time must not both remove what an earlier pair of them has left behind.
+    leaving: BTreeSet<FileId>,
 }
 
 impl Stages {
@@ -76,6 +80,7 @@ impl Stages {
             stage,
             installed: vec![false; count],
             inputs,
+            leaving: BTreeSet::new(),
         }
     }
 
@@ -113,12 +118,16 @@ impl Stages {
             met.all(|other| other == stage || self.installed[other])
         };
         // Of levels above the output only the lowest: a table of it hides nothing of another input.
+        // What is leaving can still be seen, and counts.
         let upper = self.inputs.iter().map(|(level, _)| *level).filter(|&l| l < self.output_level);
         let upper = upper.max().filter(|&level| level > 0);
         let removed = self.inputs.iter().filter(|(level, table)| {
-            is_last || (*level == self.output_level || Some(*level) == upper) && leaves(table)
+            !self.leaving.contains(&table.id)
+                && (is_last
+                    || (*level == self.output_level || Some(*level) == upper) && leaves(table))
         });
-        let removed = removed.map(|(level, table)| (*level, table.id)).collect();
+        let removed: Removed = removed.map(|(level, table)| (*level, table.id)).collect();
+        self.leaving.extend(removed.iter().map(|(_, id)| id));
         Some(Stage { parts: start..end, removed, is_last })
     }
 
@@ -129,6 +138,7 @@ impl Stages {
         self.installed[number] = true;
         let before = self.inputs.len();
         self.inputs.retain(|(level, table)| !stage.removed.contains(&(*level, table.id)));
+        self.leaving.retain(|id| !stage.removed.iter().any(|(_, removed)| removed == id));
         assert_eq!(self.inputs.len() + stage.removed.len(), before, "an input leaves once");
     }
 

@@ -5,6 +5,8 @@ use crate::compaction::plan::{Action, Reason};
 use crate::compaction::policy::chosen::Choice;
 use crate::compaction::range::KeyRange;
 use crate::table::Why;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
 
 fn table(id: FileId, smallest: &str, largest: &str) -> Arc<TableMeta> {
     let (smallest, largest) = (smallest.into(), largest.into());
@@ -98,10 +100,97 @@ fn stages_installed_at_the_same_time_leave_a_rest() {
 }
 
 #[test]
+fn what_two_stages_left_behind_leaves_with_one_of_the_next_two() {
+    let [a, b, c] = lower();
+    let inputs = [(5, table(1, "a", "k")), a, b, c, (6, table(13, "y", "z"))];
+    let mut stages = stages(6, &inputs, "h n y");
+    let (first, second) = (stages.done(0).unwrap(), stages.done(1).unwrap());
+    assert_eq!((&first.removed, &second.removed), (&vec![(6, 10)], &vec![(6, 11)]));
+    stages.installed(&first);
+    stages.installed(&second);
+    let (third, fourth) = (stages.done(2).unwrap(), stages.done(3).unwrap());
+    stages.installed(&fourth);
+    stages.installed(&third);
+    let mut removed = [third.removed, fourth.removed, stages.rest()].concat();
+    removed.sort_unstable();
+    assert_eq!(removed, [(5, 1), (6, 12), (6, 13)]);
+}
+
+#[test]
 fn what_frees_nothing_early_is_one_stage() {
     let [a, b, _] = lower();
     let upper = (0, table(1, "a", "z"));
     assert_eq!(stages(6, &[upper.clone(), (5, table(2, "a", "d"))], "c h").count(), 1);
     assert_eq!(stages(0, &[upper.clone(), (0, table(2, "a", "d"))], "c h").count(), 1);
     assert_eq!(stages(6, &[upper, a, b], "c h").count(), 2);
+}
+
+/// A letter of the alphabet as a key.
+fn key(at: u8) -> String {
+    char::from(b'a' + at).to_string()
+}
+
+/// Tables in order that do not overlap, with numbers from `first` on.
+fn level_of(rng: &mut Pcg64Mcg, level: usize, first: FileId) -> Vec<(usize, Arc<TableMeta>)> {
+    let mut tables = Vec::new();
+    let mut at = rng.random_range(0..6);
+    while at < 24 {
+        let end = at + rng.random_range(0..8).min(24 - at);
+        tables.push((level, table(first + tables.len() as u64, &key(at), &key(end))));
+        at = end + rng.random_range(1..5);
+    }
+    tables
+}
+
+/// No input leaves twice, or before its keys are below, or before what it hides.
+#[test]
+fn in_whatever_order_stages_are_installed_each_input_leaves_once_and_hides_what_it_should() {
+    for seed in 0..4000u128 {
+        let mut rng = Pcg64Mcg::new(seed << 1 | 1);
+        let mut inputs = vec![(0, table(1, "c", "v"))];
+        inputs.truncate(rng.random_range(0..2));
+        inputs.extend((4..=6).flat_map(|level| level_of(&mut rng, level, level as u64 * 100)));
+        if inputs.is_empty() {
+            continue;
+        }
+        let cuts: Vec<String> = (1..24).filter(|_| rng.random_ratio(1, 4)).map(key).collect();
+        let mut stages = stages(6, &inputs, &cuts.join(" "));
+        let mut parts: Vec<usize> = (0..=cuts.len()).collect();
+        let (mut here, mut under_way) = (inputs.clone(), Vec::new());
+        let mut below = Vec::new();
+        while !parts.is_empty() || !under_way.is_empty() {
+            if under_way.len() < 3 && !parts.is_empty() && rng.random_ratio(2, 3) {
+                let part = parts.remove(rng.random_range(0..parts.len().min(3)));
+                under_way.extend(stages.done(part));
+                continue;
+            }
+            if under_way.is_empty() {
+                continue;
+            }
+            let stage: Stage = under_way.remove(rng.random_range(0..under_way.len()));
+            let before = here.len();
+            here.retain(|(level, table)| !stage.removed.contains(&(*level, table.id)));
+            assert_eq!(here.len() + stage.removed.len(), before, "seed {seed}: leaves once");
+            stages.installed(&stage);
+            below.extend(stage.parts.clone());
+            let left = |(level, table): &&(usize, Arc<TableMeta>)| {
+                !here.iter().any(|other| other.0 == *level && other.1.id == table.id)
+            };
+            for (level, table) in inputs.iter().filter(left) {
+                let is_below = |part: usize| below.contains(&part);
+                let met = (0..stages.parts.len()).filter(|part| stages.parts[*part].meets(table));
+                assert!(met.clone().all(is_below), "seed {seed}: {level} {table:?} is below");
+                let hidden = here.iter().find(|(other, deeper)| {
+                    other > level
+                        && !deeper.is_before(&table.smallest)
+                        && deeper.smallest <= table.largest
+                });
+                assert_eq!(hidden, None, "seed {seed}: {level} {table:?} hides it");
+            }
+        }
+        assert!(stages.are_installed());
+        let rest = stages.rest();
+        here.retain(|(level, table)| !rest.contains(&(*level, table.id)));
+        assert!(here.is_empty() && rest.iter().all(|(level, _)| *level < 6), "seed {seed}");
+    }
 }
