@@ -155,7 +155,12 @@ impl TableEnv {
         self.gone.begin();
     }
 
-    /// Sees to one of the files that users' threads were the last to hold; whether there was one.
+    /// Whether the engine's threads are to remove their files at once, since space is limited.
+    pub fn hurry_removals(&self, hurries: bool) {
+        self.gone.hurry(hurries);
+    }
+
+    /// Sees to one of the files that other threads have left to be removed; whether there was one.
     pub fn remove_one_gone(&self) -> bool {
         self.gone.see_to_one(|gone| self.remove_now(gone))
     }
@@ -175,7 +180,7 @@ impl TableEnv {
         self.gone.are_there()
     }
 
-    /// What users' threads have left.
+    /// What threads have left.
     #[cfg(test)]
     pub(crate) fn take_gone(&self) -> Vec<Gone> {
         self.gone.take()

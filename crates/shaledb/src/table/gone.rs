@@ -1,13 +1,18 @@
-//! Files that go, and that a user's thread was the last to hold.
+//! Files that go.
 //!
 //! To remove a file, or to close one that was removed, takes the system as long as the device takes
 //! to be told: 10 to 60 ms for each 64 MB, and a merge leaves many files at once. So a look-up or a
-//! commit that happens to be the last to let go of them hands them to a thread of the engine.
+//! commit that happens to be the last to let go of them hands them to a thread of the engine, and
+//! a merge, whose threads would spend up to a fifth of their time so, does the same as long as
+//! that thread keeps up and nobody waits for room.
 
 use crate::base::rank;
 use crate::base::sync::{Condvar, Mutex};
 use std::cell::Cell;
 use std::path::PathBuf;
+
+/// So many files may wait before a merge removes its own: they still take space.
+const WAITING_MAX: usize = 16;
 
 thread_local! {
     static IS_ENGINES: Cell<bool> = const { Cell::new(false) };
@@ -33,9 +38,11 @@ struct Left {
     under_way: usize,
     /// Whether a thread takes them.
     is_taken: bool,
+    /// Whether room is short, so that the engine's threads remove their files at once.
+    hurries: bool,
 }
 
-/// What users' threads have left for another to close and remove.
+/// What threads have left for another to close and remove.
 #[derive(Default)]
 pub struct GoneFiles {
     left: Mutex<Left, { rank::GONE_FILES }>,
@@ -58,14 +65,17 @@ impl GoneFiles {
         self.left.lock().is_taken = true;
     }
 
-    /// Leaves it to who takes them; answers with it if the calling thread has to see to it. The
-    /// engine's own do so for files: whoever waits for a merge's end finds its inputs gone.
+    /// Whether the engine's threads are to remove their files at once, since space is limited.
+    pub fn hurry(&self, hurries: bool) {
+        self.left.lock().hurries = hurries;
+    }
+
+    /// Leaves it to who takes them; answers with it if the calling thread has to see to it.
     pub fn leave(&self, gone: Gone) -> Option<Gone> {
-        if matches!(gone, Gone::File(_)) && IS_ENGINES.get() {
-            return Some(gone);
-        }
         let mut left = self.left.lock();
-        if !left.is_taken {
+        let engines = matches!(gone, Gone::File(_)) && IS_ENGINES.get();
+        let at_once = engines && (left.hurries || left.files.len() >= WAITING_MAX);
+        if !left.is_taken || at_once {
             return Some(gone);
         }
         left.files.push(gone);
@@ -104,7 +114,7 @@ impl GoneFiles {
         self.see_to_all(remove);
     }
 
-    /// What users' threads have left.
+    /// What threads have left.
     #[cfg(test)]
     pub fn take(&self) -> Vec<Gone> {
         std::mem::take(&mut self.left.lock().files)

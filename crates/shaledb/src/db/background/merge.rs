@@ -46,7 +46,7 @@ impl Core {
             assert!(tables.len() == ids.len() || tree.is_dropped(), "the inputs are in the tree");
             inputs.push((*level, tables));
         }
-        // Whoever waits for the end finds the inputs' files gone.
+        // It would hold the inputs' files.
         drop(version);
         let whole = self.room_of_all(&plan, &inputs);
         let parts = match self.cut(&plan, &inputs, whole.is_some()) {

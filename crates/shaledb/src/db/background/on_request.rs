@@ -166,6 +166,8 @@ impl Core {
         *tree.manual.lock() = None;
         self.sched.want_look(tree.id);
         self.sched.wake_all();
+        // Whoever has waited for the end finds the inputs' files gone.
+        self.tables.remove_gone();
         if without_room.into_inner() {
             return result.and(Err(self.space().refusal(self.settings.table_bytes)));
         }
@@ -183,6 +185,7 @@ impl Core {
         self.sched.wake_all();
         let result = self.wait_until(Awaited::All, || self.sched.lock().is_idle());
         self.sched.lock().idle_wanted -= 1;
+        self.tables.remove_gone();
         result
     }
 

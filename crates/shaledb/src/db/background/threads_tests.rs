@@ -1,4 +1,4 @@
-//! What users' threads leave to the engine's.
+//! What threads leave to the one that removes files.
 
 use crate::base::config::Config;
 use crate::db::{Background, Db, OpenOptions};
@@ -27,6 +27,14 @@ fn files_that_a_scan_was_the_last_to_hold_are_gone_when_the_database_is_closed()
     };
     let held = tables();
     assert!(held > 1, "the scan holds {held}");
+    drop(scan);
+    (0..1000u32).for_each(|number| tree.put(&number.to_be_bytes(), &[9; 8]).unwrap());
+    tree.compact().unwrap();
+    assert_eq!(tables(), 1, "whoever has waited for a merge finds its inputs gone");
+    (0..1000u32).for_each(|number| tree.put(&number.to_be_bytes(), &[10; 8]).unwrap());
+    db.wait_idle().unwrap();
+    let scan = tree.scan::<&[u8]>(..).unwrap();
+    tree.compact().unwrap();
     drop(scan);
     db.close().unwrap();
     assert_eq!(tables(), 1);

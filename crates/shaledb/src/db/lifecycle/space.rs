@@ -97,7 +97,10 @@ impl Core {
     fn try_space_limit(&self, bytes: u64, counts: bool) -> Result<()> {
         let settings = &self.settings;
         let limit = space::limit(bytes, settings.memtable_bytes, settings.table_bytes);
-        self.space().set_limit(limit, counts).map_err(|used| too_large(bytes, used))
+        self.space().set_limit(limit, counts).map_err(|used| too_large(bytes, used))?;
+        // Merges plan with the room that they have made.
+        self.tables.hurry_removals(self.space().is_limited());
+        Ok(())
     }
 
     /// Sets the limit on space anew; 0 is none.

@@ -130,7 +130,7 @@ fn an_obsolete_table_goes_with_its_last_holder() {
 }
 
 #[test]
-fn a_users_thread_leaves_the_removal_of_a_table_to_another() {
+fn threads_leave_the_removal_of_tables_to_another() {
     let world = World::new(64 << 20);
     let woken = Arc::new(AtomicBool::new(false));
     let wake = Arc::clone(&woken);
@@ -142,17 +142,26 @@ fn a_users_thread_leaves_the_removal_of_a_table_to_another() {
         table.mark_obsolete();
         table
     };
-    let (first, second, third) = (obsolete(1), obsolete(2), obsolete(3));
-    let engines = std::thread::spawn(move || {
-        gone::engines_own_thread();
-        drop(first);
-    });
-    engines.join().unwrap();
-    assert!(world.fs.content(&path(1)).is_none() && !woken.load(Relaxed));
+    let engines = |tables: Vec<Arc<Table>>| {
+        let thread = std::thread::spawn(move || {
+            gone::engines_own_thread();
+            drop(tables);
+        });
+        thread.join().unwrap();
+    };
+    let (second, third) = (obsolete(2), obsolete(3));
+    world.shared.hurry_removals(true);
+    engines(vec![obsolete(1)]);
+    assert!(world.fs.content(&path(1)).is_none() && !woken.load(Relaxed), "room is short");
+    world.shared.hurry_removals(false);
+    engines((4..24).map(obsolete).collect());
+    assert!(woken.swap(false, Relaxed));
+    let left = (4..24).filter(|id| world.fs.content(&path(*id)).is_some()).count();
+    assert_eq!(left, 16, "no more wait, or they would take much space");
     drop(second);
     assert!(world.fs.content(&path(2)).is_some() && woken.load(Relaxed));
     world.shared.remove_gone();
-    assert!(world.fs.content(&path(2)).is_none());
+    assert!((2..3).chain(4..24).all(|id| world.fs.content(&path(id)).is_none()));
     world.shared.remove_last_gone();
     drop(third);
     assert!(world.fs.content(&path(3)).is_none(), "nobody is there to do it");
