@@ -89,6 +89,19 @@ fn the_cache_gets_what_others_leave() {
 }
 
 #[test]
+fn a_large_cache_shrinks_in_small_steps() {
+    let total = 64 << 30;
+    let cache = Arc::new(Cache::<Bytes>::new(total));
+    let memory = Memory::new(total, Arc::clone(&cache));
+    for mib in 1..200u64 {
+        let before = cache.capacity();
+        memory.set_memtables(mib << 20);
+        assert!(before - cache.capacity() <= 17 << 20, "{mib}: {before} {}", cache.capacity());
+        assert!(cache.capacity() - (total - (mib << 20)) < 17 << 20, "{mib}: it follows");
+    }
+}
+
+#[test]
 fn many_threads_leave_the_cache_at_its_due() {
     let cache = Arc::new(Cache::<Bytes>::new(1 << 20));
     let memory = Memory::new(1 << 20, Arc::clone(&cache));

@@ -5,7 +5,7 @@
 //! reads, what it is about to write, the working memory of codecs. Each has a [`Lease`] of it.
 //!
 //! Invariant: the cache's capacity follows total - memtables - metadata - work to within a
-//! hundredth of the total, and never falls below a sixteenth of it.
+//! hundredth of the total or 16 MiB, whichever is less, and never falls below a sixteenth of it.
 
 use super::cache::{Cache, Weigh};
 use crate::base::rank;
@@ -18,6 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const CACHE_SHARE_MIN: u64 = 16;
 /// The cache is resized only if its due has moved by this share of the total: one in this many.
 const RESIZE_SHARE: u64 = 100;
+/// Or by so many bytes: who makes the cache smaller, a commit perhaps, frees its blocks, a thousand
+/// of 16 KiB at most, in a cache of any size.
+const RESIZE_BYTES: u64 = 16 << 20;
 
 /// Lets [`Memory`] resize a cache of any kind of value.
 trait Resize: Send + Sync {
@@ -118,8 +121,8 @@ impl Memory {
 
     /// Resizes the cache if its due has moved far enough to be worth the locks.
     fn adjust(&self) {
-        let moved =
-            |due: u64| due.abs_diff(self.applied.load(Relaxed)) >= self.total / RESIZE_SHARE;
+        let step = (self.total / RESIZE_SHARE).min(RESIZE_BYTES);
+        let moved = |due: u64| due.abs_diff(self.applied.load(Relaxed)) >= step;
         if !moved(self.cache_due()) || !self.process.is_this() {
             return;
         }
