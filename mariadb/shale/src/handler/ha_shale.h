@@ -301,6 +301,7 @@ class ha_shale final : public handler {
   ha_rows cells_in_range(const Index &index, const key_range *window);
   ha_rows estimate_of_rest(const Index &index, const shale_sql::CellSearch &search,
                            const std::string &from, uint64_t matches, unsigned steps);
+  int check_geometry(const Index &index, const uchar *row, bool is_written);
   int check_geometries(const uchar *row);
 
   // Reading ahead (ha_ahead)

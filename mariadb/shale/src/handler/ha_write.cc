@@ -118,6 +118,7 @@ int ha_shale::add_entry(const uchar *row, size_t place, const RowKeys &keys) {
     }
     return 0;
   }
+  if (int error = check_geometry(index, row, true)) return error;
   if (int error = check_entry(row, place, keys)) return error;
   bool inserts = index.unique && !keys.has_null[place];
   row_write_.add(place, index.tree, inserts ? insert_action() : SHALE_ACTION_PUT, keys.keys[place],
@@ -187,7 +188,7 @@ int ha_shale::write_row(const uchar *buf) {
   if (is_computed_early(buf)) {
     if (int error = compute_quietly()) return tell_server(ha_thd(), error);
   }
-  if (is_spatial_) {
+  if (is_spatial_ && load_.copy) {
     if (int error = check_geometries(buf)) return error;
   }
   if (table->next_number_field != nullptr && buf == table->record[0]) {
@@ -237,6 +238,7 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
     }
     const std::string &key = is.keys[place], &value = is.values[place];
     if (was.keys[place] == key) {
+      if (int error = check_geometry(index, new_row, true)) return error;
       if (was.values[place] == value) {
         // Without a primary key an entry stays where a row becomes one of the past, or is one no
         // more.
@@ -279,9 +281,6 @@ int ha_shale::check_unchanged(const std::string &primary_key, const uchar *row) 
 }
 
 int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
-  if (is_spatial_) {
-    if (int error = check_geometries(new_row)) return error;
-  }
   if (shared_->def->hidden_key) was_.primary = is_.primary = last_.primary;
   pack_keys(old_row, &was_);
   pack_keys(new_row, &is_);
