@@ -156,7 +156,7 @@ impl TableEnv {
     }
 
     /// Whether the engine's threads are to remove their files at once, since space is limited.
-    pub fn hurry_removals(&self, hurries: bool) {
+    pub fn hurry_removals(&self, hurries: impl FnOnce() -> bool) {
         self.gone.hurry(hurries);
     }
 
@@ -165,7 +165,7 @@ impl TableEnv {
         self.gone.see_to_one(|gone| self.remove_now(gone))
     }
 
-    /// As [`TableEnv::remove_one_gone`], to all of them; none is left when this ends.
+    /// As [`TableEnv::remove_one_gone`], to all of them that wait now.
     pub fn remove_gone(&self) {
         self.gone.see_to_all(|gone| self.remove_now(gone));
     }

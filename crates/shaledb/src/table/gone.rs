@@ -9,6 +9,7 @@
 use crate::base::rank;
 use crate::base::sync::{Condvar, Mutex};
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::path::PathBuf;
 
 /// So many files may wait before a merge removes its own: they still take space.
@@ -33,9 +34,12 @@ pub enum Gone {
 
 #[derive(Default)]
 struct Left {
-    files: Vec<Gone>,
-    /// How many are being seen to.
-    under_way: usize,
+    /// In the order in which they came, numbered.
+    files: VecDeque<(u64, Gone)>,
+    /// The number of the next one.
+    next: u64,
+    /// Those that are being seen to.
+    under_way: Vec<u64>,
     /// Whether a thread takes them.
     is_taken: bool,
     /// Whether room is short, so that the engine's threads remove their files at once.
@@ -50,12 +54,15 @@ pub struct GoneFiles {
 }
 
 /// Says at its end that one has been seen to, also after a panic.
-struct UnderWay<'a>(&'a GoneFiles);
+struct UnderWay<'a> {
+    gone: &'a GoneFiles,
+    number: u64,
+}
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.left.lock().under_way -= 1;
-        self.0.done.notify_all();
+        self.gone.left.lock().under_way.retain(|number| *number != self.number);
+        self.gone.done.notify_all();
     }
 }
 
@@ -66,8 +73,10 @@ impl GoneFiles {
     }
 
     /// Whether the engine's threads are to remove their files at once, since space is limited.
-    pub fn hurry(&self, hurries: bool) {
-        self.left.lock().hurries = hurries;
+    /// Asked under a lock, so that the last answer is of the latest limit.
+    pub fn hurry(&self, hurries: impl FnOnce() -> bool) {
+        let mut left = self.left.lock();
+        left.hurries = hurries();
     }
 
     /// Leaves it to who takes them; answers with it if the calling thread has to see to it.
@@ -78,32 +87,42 @@ impl GoneFiles {
         if !left.is_taken || at_once {
             return Some(gone);
         }
-        left.files.push(gone);
+        let number = left.next;
+        left.next += 1;
+        left.files.push_back((number, gone));
         None
     }
 
     /// Whether any are left, or being seen to.
     pub fn are_there(&self) -> bool {
         let left = self.left.lock();
-        !left.files.is_empty() || left.under_way > 0
+        !left.files.is_empty() || !left.under_way.is_empty()
     }
 
     /// Sees to one of those that were left; whether there was one.
     pub fn see_to_one(&self, remove: impl FnOnce(Gone)) -> bool {
+        self.see_to_one_before(u64::MAX, remove)
+    }
+
+    fn see_to_one_before(&self, end: u64, remove: impl FnOnce(Gone)) -> bool {
         let mut left = self.left.lock();
-        let Some(gone) = left.files.pop() else { return false };
-        left.under_way += 1;
+        let Some((number, gone)) = left.files.pop_front_if(|(number, _)| *number < end) else {
+            return false;
+        };
+        left.under_way.push(number);
         drop(left);
-        let _under_way = UnderWay(self);
+        let _under_way = UnderWay { gone: self, number };
         remove(gone);
         true
     }
 
-    /// Sees to all that were left, and waits for who sees to one.
+    /// Sees to all that were left until now, and waits for who sees to one of them; not for those
+    /// that others leave meanwhile, which may never end.
     pub fn see_to_all(&self, remove: impl Fn(Gone)) {
-        while self.see_to_one(&remove) {}
+        let end = self.left.lock().next;
+        while self.see_to_one_before(end, &remove) {}
         let mut left = self.left.lock();
-        while left.under_way > 0 {
+        while left.under_way.iter().any(|number| *number < end) {
             left = self.done.wait(left);
         }
     }
@@ -117,12 +136,48 @@ impl GoneFiles {
     /// What threads have left.
     #[cfg(test)]
     pub fn take(&self) -> Vec<Gone> {
-        std::mem::take(&mut self.left.lock().files)
+        self.left.lock().files.drain(..).map(|(_, gone)| gone).collect()
     }
 }
 
 impl std::fmt::Debug for GoneFiles {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("GoneFiles")
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_what_is_left_does_not_wait_for_what_comes_later() {
+        let gone = GoneFiles::default();
+        gone.begin();
+        let leave = || assert!(gone.leave(Gone::Held(Box::new(()))).is_none());
+        leave();
+        leave();
+        let seen = Cell::new(0);
+        gone.see_to_all(|_| {
+            leave();
+            seen.set(seen.get() + 1);
+            assert!(seen.get() < 10, "it goes on as long as others leave files");
+        });
+        assert_eq!((seen.get(), gone.take().len()), (2, 2));
+    }
+
+    #[test]
+    fn files_wait_in_the_order_in_which_they_came() {
+        let gone = GoneFiles::default();
+        gone.begin();
+        for name in ["a", "b", "c"] {
+            assert!(gone.leave(Gone::File(PathBuf::from(name))).is_none());
+        }
+        let mut order = Vec::new();
+        while gone.see_to_one(|gone| match gone {
+            Gone::File(path) => order.push(path),
+            Gone::Held(_) => unreachable!("files were left"),
+        }) {}
+        assert_eq!(order, ["a", "b", "c"].map(PathBuf::from));
     }
 }

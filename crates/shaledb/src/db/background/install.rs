@@ -147,7 +147,7 @@ impl Core {
         for (change, next) in changes.iter().zip(&next) {
             self.mark_obsolete(change, next);
         }
-        // Whoever learns of the end finds the files gone, unless a reader holds them.
+        // Whoever learns of the end finds the files gone or about to go, if no reader holds them.
         drop(next);
         if !flushed.is_empty() {
             self.remove_old_logs();

@@ -200,8 +200,8 @@ impl Core {
             let mut progress = job.progress.lock();
             (std::mem::take(&mut progress.inputs), std::mem::take(&mut progress.early_outputs))
         };
-        // Before anyone learns that the compaction has ended: its inputs' files go now, and not
-        // under the lock.
+        // Before anyone learns that the compaction has ended, so that whoever waits for that finds
+        // their files among those that go; and not under the lock.
         drop(inputs);
         // Nor does anyone look for work while room is promised to what has ended.
         if let Some(promise) = &job.room.promise {

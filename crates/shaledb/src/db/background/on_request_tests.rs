@@ -6,6 +6,8 @@ use crate::db::{Background, Db, OpenOptions};
 use crate::fs::Env;
 use crate::fs::mem::{MemClock, MemFs};
 
+use super::super::outcome::Work;
+
 #[test]
 fn a_compaction_that_fails_fails_no_flush_of_another_tree() -> Result<()> {
     let fs = MemFs::new();
@@ -48,5 +50,21 @@ fn a_compaction_that_fails_fails_no_flush_of_another_tree() -> Result<()> {
     sound.compact()?;
     assert!(matches!(damaged.compact(), Err(Error::Corruption { .. })));
     assert!(matches!(db.core().wait_idle(), Err(Error::Corruption { .. })));
+    Ok(())
+}
+
+#[test]
+fn after_work_that_found_no_room_no_file_waits_for_its_removal() -> Result<()> {
+    let options =
+        OpenOptions { env: Env::memory(), background: Background::Stepped, read_only: false };
+    let db = Db::open_in("/db", Config::default(), options)?;
+    let core = db.core();
+    core.tables.wake_remover_by(|| ());
+    core.tables.let_go(());
+    let _ = core.note_outcome(Work::Flush, Err(Error::Closed));
+    assert!(core.tables.has_gone());
+    let full = Error::SpaceLimit { limit: 4 << 20, used: 4 << 20, needed: 100 };
+    let _ = core.note_outcome(Work::Flush, Err(full));
+    assert!(!core.tables.has_gone());
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! How background work has ended: its marks are taken back, its next try is set, and whoever waits
 //! for it looks again.
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::compaction::plan::{Busy, Plan};
 use crate::db::core::{Core, TreeCore};
 use crate::table::meta::FileId;
@@ -18,6 +18,10 @@ pub(super) enum Work {
 impl Core {
     /// Notes how a job has ended, for its next try and for who asks; answers with the same.
     pub(super) fn note_outcome(&self, work: Work, result: Result<()>) -> Result<()> {
+        if result.as_ref().is_err_and(Error::is_without_room) {
+            // The next try has the room of what waits for its removal.
+            self.tables.remove_gone();
+        }
         let mut state = self.sched.lock();
         let closing = state.closing;
         let flush = matches!(work, Work::Flush);

@@ -99,7 +99,7 @@ impl Core {
         let limit = space::limit(bytes, settings.memtable_bytes, settings.table_bytes);
         self.space().set_limit(limit, counts).map_err(|used| too_large(bytes, used))?;
         // Merges plan with the room that they have made.
-        self.tables.hurry_removals(self.space().is_limited());
+        self.tables.hurry_removals(|| self.space().is_limited());
         Ok(())
     }
 

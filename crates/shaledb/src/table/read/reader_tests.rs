@@ -150,10 +150,10 @@ fn threads_leave_the_removal_of_tables_to_another() {
         thread.join().unwrap();
     };
     let (second, third) = (obsolete(2), obsolete(3));
-    world.shared.hurry_removals(true);
+    world.shared.hurry_removals(|| true);
     engines(vec![obsolete(1)]);
     assert!(world.fs.content(&path(1)).is_none() && !woken.load(Relaxed), "room is short");
-    world.shared.hurry_removals(false);
+    world.shared.hurry_removals(|| false);
     engines((4..24).map(obsolete).collect());
     assert!(woken.swap(false, Relaxed));
     let left = (4..24).filter(|id| world.fs.content(&path(*id)).is_some()).count();
