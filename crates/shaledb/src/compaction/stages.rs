@@ -59,8 +59,8 @@ pub struct Stages {
     installed: Vec<bool>,
     /// The inputs that have not left.
     inputs: Vec<(usize, Arc<TableMeta>)>,
-    /// Those of them that leave with a stage that is being installed: stages that are installed at
-    /// the same time must not both remove what an earlier pair of them has left behind.
+    /// Those that leave with a stage that is being installed, or have left: stages that are
+    /// installed at the same time must not both remove what an earlier pair has left behind.
     leaving: BTreeSet<FileId>,
 }
 
@@ -138,7 +138,6 @@ impl Stages {
         self.installed[number] = true;
         let before = self.inputs.len();
         self.inputs.retain(|(level, table)| !stage.removed.contains(&(*level, table.id)));
-        self.leaving.retain(|id| !stage.removed.iter().any(|(_, removed)| removed == id));
         assert_eq!(self.inputs.len() + stage.removed.len(), before, "an input leaves once");
     }
 

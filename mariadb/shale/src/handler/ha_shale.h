@@ -191,6 +191,7 @@ class ha_shale final : public handler {
     std::vector<uint64_t> beginnings;
     bool computed = false;  // one of its columns is in no row
     bool is_spatial() const { return many == nullptr && codec->geometries() != nullptr; }
+    bool lacks_geometry(const uchar *row) const;
   };
 
   struct CellScan;
@@ -301,7 +302,7 @@ class ha_shale final : public handler {
   ha_rows cells_in_range(const Index &index, const key_range *window);
   ha_rows estimate_of_rest(const Index &index, const shale_sql::CellSearch &search,
                            const std::string &from, uint64_t matches, unsigned steps);
-  int check_geometry(const Index &index, const uchar *row, bool is_written);
+  static int geometry_is_missing(int error);
   int check_geometries(const uchar *row);
 
   // Reading ahead (ha_ahead)

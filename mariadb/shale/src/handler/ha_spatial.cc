@@ -334,21 +334,22 @@ ha_rows ha_shale::estimate_of_rest(const Index &index, const CellSearch &search,
   return static_cast<ha_rows>(static_cast<double>(matches) + entries * share) + 1;
 }
 
-// As InnoDB refuses a row that it could not put into such an index: behind what it finds by the
+bool ha_shale::Index::lacks_geometry(const uchar *row) const {
+  return is_spatial() && !codec->geometries()->has_geometry(row);
+}
+
+// As InnoDB refuses a row that it could not put into such an index: behind the `error` of the
 // indexes before this one, a duplicate or a parent that is not there.
-int ha_shale::check_geometry(const Index &index, const uchar *row, bool is_written) {
-  if (!index.is_spatial() || index.codec->geometries()->has_geometry(row)) return 0;
-  if (is_written) {
-    if (int error = write_part()) return error;
-  }
+int ha_shale::geometry_is_missing(int error) {
+  if (error != 0) return error;
   my_error(ER_CANT_CREATE_GEOMETRY_OBJECT, MYF(0));
   return HA_ERR_NULL_IN_SPATIAL;
 }
 
-// As above, of a row of a table that is loaded: what it meets is found at the end.
+// Of a row of a table that is loaded: what it meets is found at the end.
 int ha_shale::check_geometries(const uchar *row) {
   for (const Index &index : indexes_) {
-    if (int error = check_geometry(index, row, false)) return error;
+    if (index.lacks_geometry(row)) return geometry_is_missing(0);
   }
   return 0;
 }

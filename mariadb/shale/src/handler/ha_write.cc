@@ -118,7 +118,7 @@ int ha_shale::add_entry(const uchar *row, size_t place, const RowKeys &keys) {
     }
     return 0;
   }
-  if (int error = check_geometry(index, row, true)) return error;
+  if (is_spatial_ && index.lacks_geometry(row)) return geometry_is_missing(write_part());
   if (int error = check_entry(row, place, keys)) return error;
   bool inserts = index.unique && !keys.has_null[place];
   row_write_.add(place, index.tree, inserts ? insert_action() : SHALE_ACTION_PUT, keys.keys[place],
@@ -238,7 +238,7 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
     }
     const std::string &key = is.keys[place], &value = is.values[place];
     if (was.keys[place] == key) {
-      if (int error = check_geometry(index, new_row, true)) return error;
+      if (is_spatial_ && index.lacks_geometry(new_row)) return geometry_is_missing(write_part());
       if (was.values[place] == value) {
         // Without a primary key an entry stays where a row becomes one of the past, or is one no
         // more.

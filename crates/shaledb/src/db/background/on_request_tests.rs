@@ -2,11 +2,10 @@
 
 use super::*;
 use crate::base::config::Config;
+use crate::db::background::outcome::Work;
 use crate::db::{Background, Db, OpenOptions};
 use crate::fs::Env;
 use crate::fs::mem::{MemClock, MemFs};
-
-use super::super::outcome::Work;
 
 #[test]
 fn a_compaction_that_fails_fails_no_flush_of_another_tree() -> Result<()> {
