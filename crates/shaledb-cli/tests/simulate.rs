@@ -84,7 +84,10 @@ fn what_contradicts_itself_is_refused_by_name() {
     let cases: [(&[&str], &str); 12] = [
         (&["--size", "20 cats", "--write", "1MB/s"], "`20 cats` is not a size"),
         (&["--size", "1GB", "--write", "1MB"], "`1MB` is not a rate"),
-        (&["--size", "1GB", "--write", "1MB/s", "--skew", "zipf:3"], "the exponent of the skew: 3"),
+        (
+            &["--size", "1GB", "--write", "1MB/s", "--skew", "zipf:3"],
+            "`3` is not an exponent from 0 to 2",
+        ),
         (&["--size", "1GB", "--write", "1MB/s", "--inserts", "120%"], "the share of inserts: 1.2"),
         (&["--size", "1GB", "--write", "1MB/s", "--retention", "9d"], "retention: only rows"),
         (&["--size", "1GB", "--write", "1MB/s", "--ratio", "0.5"], "--ratio 0.5"),

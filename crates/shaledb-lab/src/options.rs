@@ -39,6 +39,47 @@ impl std::fmt::Display for ValueBytes {
     }
 }
 
+/// How random keys spread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Skew {
+    /// Each key as often as any other.
+    #[default]
+    Uniform,
+    /// The key of rank `r` in proportion to `r^-exponent`; keys of all ranks lie anywhere.
+    Zipf(f64),
+}
+
+/// The largest exponent: beyond it nearly all draws are of a few keys.
+const EXPONENT_MAX: f64 = 2.0;
+
+impl FromStr for Skew {
+    type Err = String;
+
+    /// Reads `uniform` or `zipf:0.9`.
+    fn from_str(text: &str) -> Result<Skew, String> {
+        match text.split_once(':') {
+            None if text == "uniform" => Ok(Skew::Uniform),
+            Some(("zipf", exponent)) => match exponent.parse() {
+                Ok(known) if (0.0..=EXPONENT_MAX).contains(&known) => Ok(Skew::Zipf(known)),
+                _ => Err(format!(
+                    "`{exponent}` is not an exponent from 0 to {EXPONENT_MAX}, such as 0.9"
+                )),
+            },
+            _ => Err(format!("`{text}` is not `uniform` or such as zipf:0.9")),
+        }
+    }
+}
+
+impl std::fmt::Display for Skew {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Skew::Uniform => f.write_str("uniform"),
+            Skew::Zipf(exponent) => write!(f, "zipf:{exponent}"),
+        }
+    }
+}
+
 /// The name for a codec that the engine chooses itself.
 pub const AUTO: &str = "auto";
 

@@ -1,6 +1,7 @@
 //! What the step of a run wrote and read.
 
 use shaledb_forecast::{Order, Skew};
+use shaledb_lab::options;
 use shaledb_lab::run::row::Row;
 use shaledb_lab::workloads::kv::{Benchmark, KvOptions};
 
@@ -27,6 +28,14 @@ pub(super) struct Load {
     pub(super) reads: Option<f64>,
     /// Operations that the model does not have.
     pub(super) others: Vec<String>,
+}
+
+/// The lab's skew, as the model has it.
+pub(super) fn skew(of_lab: options::Skew) -> Skew {
+    match of_lab {
+        options::Skew::Uniform => Skew::Uniform,
+        options::Skew::Zipf(exponent) => Skew::Zipf(exponent),
+    }
 }
 
 /// The load of a row.
@@ -58,7 +67,7 @@ pub(super) fn load(row: &Row) -> Load {
         _ => (0.0, 0.0, Order::Random),
     };
     (load.inserts, load.deletes, load.order) = (Some(inserts), Some(deletes), Some(order));
-    load.skew = Some(Skew::Uniform);
+    load.skew = Some(skew(if step.is_fill() { options::Skew::Uniform } else { kv.skew }));
     load.reads = load.reads.or(Some(0.0));
     // Those that draw from all keys find some that are not there.
     let draws = inserts == 0.0 && deletes == 0.0;

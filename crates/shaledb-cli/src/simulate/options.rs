@@ -198,14 +198,7 @@ pub(crate) struct SimulateOptions {
 }
 
 fn skew(text: &str) -> Result<Skew, String> {
-    match text.split_once(':') {
-        None if text == "uniform" => Ok(Skew::Uniform),
-        Some(("zipf", exponent)) => exponent
-            .parse()
-            .map(Skew::Zipf)
-            .map_err(|_| format!("`{exponent}` is not an exponent such as 0.9")),
-        _ => Err(format!("`{text}` is not `uniform` or such as zipf:0.9")),
-    }
+    text.parse().map(super::lab_load::skew)
 }
 
 impl SimulateOptions {

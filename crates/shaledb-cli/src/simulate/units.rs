@@ -73,9 +73,11 @@ pub(super) fn rates(text: &str) -> Result<[f64; HOURS], String> {
 
 /// Days: `30d`, `12h`, `2w`, `1y` (365 days).
 pub(super) fn days(text: &str) -> Result<f64, String> {
-    let wrong = || format!("`{text}` is not a span such as 12h, 30d, 2w or 1y");
+    let wrong = || format!("`{text}` is not a span such as 30min, 12h, 30d, 2w or 1y");
     let (number, unit) = number(text).ok_or_else(wrong)?;
     let each = match unit.as_str() {
+        "s" => 1.0 / 86_400.0,
+        "min" => 1.0 / 1440.0,
         "h" => 1.0 / 24.0,
         "d" => 1.0,
         "w" => 7.0,

@@ -2,8 +2,10 @@
 //! operation: the loops are generic over the engine's handle.
 
 use super::benchmark::{Benchmark, MULTI_KEYS, PREFIX_ROWS};
+use super::draw::Draw;
 use super::options::KvOptions;
 use crate::generate::{Keys, Random, Values};
+use crate::options::Skew;
 use crate::run::pace::{Client, Did, Pace};
 use crate::stores::engine::{Handle, Result};
 use crate::workloads::linkbench::distributions::Shuffle;
@@ -34,6 +36,7 @@ pub(super) struct KvClient<'a, H> {
     many: Vec<Vec<u8>>,
     values: Values,
     random: Random,
+    draw: Draw,
     seed: u64,
 }
 
@@ -47,6 +50,13 @@ impl<'a, H: Handle> KvClient<'a, H> {
         thread: u64,
     ) -> KvClient<'a, H> {
         let keys = Keys::new(options.key_bytes);
+        let skew = if benchmark.is_fill() { Skew::Uniform } else { options.skew };
+        let numbers = match benchmark {
+            // None after the last key: such a one is outside of what tables cover, and what is to
+            // answer is the filter.
+            Benchmark::Readmissing => options.num.saturating_sub(1),
+            _ => options.num,
+        };
         KvClient {
             handle,
             options,
@@ -60,6 +70,7 @@ impl<'a, H: Handle> KvClient<'a, H> {
             many: vec![vec![0; options.key_bytes]; MULTI_KEYS as usize],
             values: values.clone().started_at(thread),
             random: Random::named(seed, benchmark.name(), thread),
+            draw: Draw::new(skew, numbers.max(1), seed),
             seed,
         }
     }
@@ -94,7 +105,7 @@ impl<'a, H: Handle> KvClient<'a, H> {
 
     fn write_random(&mut self, pace: &mut Pace<'_>) -> Result<()> {
         while pace.begin() {
-            let key = self.keys.key(self.random.below(self.options.num));
+            let key = self.keys.key(self.draw.number(&mut self.random));
             let value = self.values.next(&mut self.random);
             self.handle.put(0, key, value)?;
             pace.end(KIND, written(key.len() + value.len()));
@@ -110,7 +121,7 @@ impl<'a, H: Handle> KvClient<'a, H> {
         let (start, mut writes) = (pace.last(), 0u64);
         let mut read_end = start;
         while pace.begin() {
-            let key = self.keys.key(self.random.below(self.options.num));
+            let key = self.keys.key(self.draw.number(&mut self.random));
             if self.random.unit() < share {
                 let mut bytes = 0;
                 let found = self.handle.get(0, key, &mut |value| bytes = value.len())?;
@@ -135,17 +146,16 @@ impl<'a, H: Handle> KvClient<'a, H> {
 
     fn delete_random(&mut self, pace: &mut Pace<'_>) -> Result<()> {
         while pace.begin() {
-            let key = self.keys.key(self.random.below(self.options.num));
+            let key = self.keys.key(self.draw.number(&mut self.random));
             self.handle.delete(0, key)?;
             pace.end(KIND, written(key.len()));
         }
         Ok(())
     }
 
-    /// Looks up keys of so many numbers.
-    fn read_random(&mut self, numbers: u64, pace: &mut Pace<'_>) -> Result<()> {
+    fn read_random(&mut self, pace: &mut Pace<'_>) -> Result<()> {
         while pace.begin() {
-            let key = self.keys.key(self.random.below(numbers));
+            let key = self.keys.key(self.draw.number(&mut self.random));
             let mut bytes = 0;
             let found = self.handle.get(0, key, &mut |value| bytes = value.len())?;
             let read = if found { (key.len() + bytes) as u64 } else { 0 };
@@ -157,7 +167,7 @@ impl<'a, H: Handle> KvClient<'a, H> {
     fn multi_read_random(&mut self, pace: &mut Pace<'_>) -> Result<()> {
         while pace.begin() {
             for key in &mut self.many {
-                key.copy_from_slice(self.keys.key(self.random.below(self.options.num)));
+                key.copy_from_slice(self.keys.key(self.draw.number(&mut self.random)));
             }
             let (many, mut bytes) = (&self.many, 0);
             let there = self.handle.multi_get(0, many, &mut |at, value| {
@@ -170,7 +180,7 @@ impl<'a, H: Handle> KvClient<'a, H> {
 
     fn scan_prefix(&mut self, pace: &mut Pace<'_>) -> Result<()> {
         while pace.begin() {
-            let number = self.random.below(self.options.num);
+            let number = self.draw.number(&mut self.random);
             let first = number - number % PREFIX_ROWS;
             let (from, to) = (self.keys.key(first), self.ends.key(first + PREFIX_ROWS));
             let mut bytes = 0;
@@ -191,7 +201,7 @@ impl<'a, H: Handle> KvClient<'a, H> {
 
     fn update_random(&mut self, pace: &mut Pace<'_>) -> Result<()> {
         while pace.begin() {
-            let key = self.keys.key(self.random.below(self.options.num));
+            let key = self.keys.key(self.draw.number(&mut self.random));
             let value = self.values.next(&mut self.random);
             let mut read = 0;
             let found = self.handle.update(0, key, &mut |old, new| {
@@ -207,7 +217,7 @@ impl<'a, H: Handle> KvClient<'a, H> {
     /// Seeks a random key and reads so many pairs.
     fn scan_random(&mut self, rows: u64, pace: &mut Pace<'_>) -> Result<()> {
         while pace.begin() {
-            let key = self.keys.key(self.random.below(self.options.num));
+            let key = self.keys.key(self.draw.number(&mut self.random));
             let mut bytes = 0;
             let rows = self.handle.scan(0, key, rows, &mut |key, value| {
                 bytes += key.len() + value.len();
@@ -256,19 +266,14 @@ impl<H: Handle> Client for KvClient<'_, H> {
             }
             Benchmark::Readrandomwriterandom => self.read_and_write(pace),
             Benchmark::Fillrandom | Benchmark::Overwrite => self.write_random(pace),
-            Benchmark::Readrandom | Benchmark::Readwhilewriting => {
-                self.read_random(self.options.num, pace)
+            Benchmark::Readrandom | Benchmark::Readwhilewriting | Benchmark::Readmissing => {
+                self.read_random(pace)
             }
             Benchmark::Readseq => self.read_in_order(pace),
             Benchmark::Seekrandom => self.scan_random(SEEK_NEXTS + 1, pace),
             Benchmark::Multireadrandom => self.multi_read_random(pace),
             Benchmark::Scanrandom => self.scan_random(self.options.scan_rows, pace),
             Benchmark::Prefixscan => self.scan_prefix(pace),
-            // None after the last key: such a one is outside of what tables cover, and what is to
-            // answer is the filter.
-            Benchmark::Readmissing => {
-                self.read_random(self.options.num.saturating_sub(1).max(1), pace)
-            }
             Benchmark::Updaterandom => self.update_random(pace),
             Benchmark::Deleterandom => self.delete_random(pace),
             // The step has a client of its own for it.

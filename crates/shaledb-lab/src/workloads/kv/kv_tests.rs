@@ -1,5 +1,8 @@
+use super::draw::Draw;
 use super::work::{TREES, client_costs, open, run};
 use super::*;
+use crate::generate::Random;
+use crate::options::Skew;
 use crate::run::row::Row;
 use crate::run::work::Named;
 use crate::setup::Setup;
@@ -205,11 +208,20 @@ fn the_writer_has_its_bytes_a_second() {
 
 #[test]
 fn live_bytes_are_those_that_are_there() {
-    let options = options(
+    live_bytes_are_there(
         "--benchmarks fillseq,overwrite,deleterandom,readmissing,updaterandom,\
          multireadrandom,scanrandom,prefixscan,readrandom,overwrite,readwhilewriting,\
-         fillrandom,readrandomwriterandom,filluniquerandom --num 3000 --ops 4000",
+         fillrandom,readrandomwriterandom,filluniquerandom",
     );
+    // Nothing is told of hot keys that are deleted and come again.
+    live_bytes_are_there(
+        "--skew zipf:0.9 --benchmarks fillrandom,overwrite,readrandom,updaterandom,fillseq,\
+         deleterandom,fillrandom,readrandomwriterandom",
+    );
+}
+
+fn live_bytes_are_there(flags: &str) {
+    let options = options(&format!("{flags} --num 3000 --ops 4000"));
     let dir = tempfile::tempdir().unwrap();
     let store = KvStore::<Model>::open(dir.path(), &Setup::default(), &TREES).unwrap();
     let mut live = 0;
@@ -230,6 +242,28 @@ fn live_bytes_are_those_that_are_there() {
         let share = live as f64 / right as f64;
         assert!((0.96..1.04).contains(&share), "{}: {live} instead of {right}", step.name);
     }
+}
+
+#[test]
+fn keys_of_a_skew_are_hot_in_all_steps_and_lie_anywhere() {
+    let hottest = |seed, name: &str| {
+        let draw = Draw::new(Skew::Zipf(0.9), 10_000, seed);
+        let mut random = Random::named(seed, name, 0);
+        let mut counts = vec![0u32; 10_000];
+        (0..200_000).for_each(|_| counts[draw.number(&mut random) as usize] += 1);
+        let mut numbers: Vec<usize> = (0..10_000).collect();
+        numbers.sort_by_key(|&number| std::cmp::Reverse(counts[number]));
+        let share = f64::from(counts[numbers[0]]) / 200_000.0;
+        // The sum of r^-0.9 over these ranks is 15.7.
+        assert!((share - 1.0 / 15.7).abs() < 0.003, "{share}");
+        numbers.truncate(20);
+        numbers
+    };
+    let writes = hottest(1, "overwrite");
+    assert_eq!(writes[..5], hottest(1, "readrandom")[..5]);
+    assert_ne!(writes[..5], hottest(2, "overwrite")[..5]);
+    let lower = writes.iter().filter(|&&number| number < 5_000).count();
+    assert!((4..17).contains(&lower), "{writes:?}");
 }
 
 #[test]

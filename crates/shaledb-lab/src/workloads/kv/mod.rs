@@ -4,13 +4,14 @@
 //!
 //! - [`data`]: what values look like (`rows`, `text` make them).
 //! - [`benchmark`], [`options`]: what a plan says.
-//! - `clients`: the loop of each benchmark. [`mod@work`]: who does what in a step.
+//! - `draw`: which keys are met. `clients`: the loop of each benchmark. [`mod@work`]: who does what in a step.
 
 mod rows;
 mod text;
 pub mod data;
 pub mod benchmark;
 pub mod options;
+mod draw;
 mod clients;
 pub mod work;
 

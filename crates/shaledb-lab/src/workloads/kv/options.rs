@@ -3,9 +3,10 @@
 use super::benchmark::{Benchmark, MULTI_KEYS, PREFIX_ROWS};
 use super::data::Data;
 use crate::generate::{Keys, NUMBER_BYTES, Random, Values};
-use crate::options::{ValueBytes, key_bytes, part, positive, share};
+use crate::options::{Skew, ValueBytes, key_bytes, part, positive, share};
 use crate::run::row::Row;
 use crate::units::parse_some;
+use crate::workloads::linkbench::distributions::Zipf;
 use crate::workloads::planned::{PlannedStep, planned};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,12 @@ pub struct KvOptions {
     #[serde(default)]
     pub write_rate: Option<f64>,
 
+    /// How the keys of random benchmarks spread, but for those of fills: `uniform`, or `zipf:0.9`,
+    /// in which the key of rank r is met in proportion to r^-0.9
+    #[arg(long, value_name = "SKEW", default_value = "uniform")]
+    #[serde(default)]
+    pub skew: Skew,
+
     /// After each benchmark, wait in the same process until no compaction is due; what that took is
     /// in the row's idle_ figures
     #[arg(long)]
@@ -145,13 +152,16 @@ impl KvOptions {
     pub fn live_bytes(&self, row: &Row, before: u64) -> u64 {
         let (before, all) = (before as f64, self.data_bytes() as f64);
         // The share of all keys that so many random ones leave out.
-        let missed = |keys: u64| (1.0 - 1.0 / self.num.max(1) as f64).powf(keys as f64);
+        let uniformly = |keys: u64| (1.0 - 1.0 / self.num.max(1) as f64).powf(keys as f64);
+        let missed = |keys: u64| match self.skew {
+            Skew::Zipf(exponent) => Zipf::new(self.num.max(1), exponent).missed(keys as f64),
+            Skew::Uniform => uniformly(keys),
+        };
         let put = |keys: u64| all - (all - before).max(0.0) * missed(keys);
         let live = match self.step(&row.step) {
             Ok(Benchmark::Fillseq | Benchmark::Filluniquerandom) => row.counted.user_bytes as f64,
-            Ok(Benchmark::Fillrandom | Benchmark::Overwrite | Benchmark::Updaterandom) => {
-                put(row.ops)
-            }
+            Ok(Benchmark::Fillrandom) => all - (all - before).max(0.0) * uniformly(row.ops),
+            Ok(Benchmark::Overwrite | Benchmark::Updaterandom) => put(row.ops),
             Ok(Benchmark::Readrandomwriterandom) => {
                 put(row.latency_us.get("put").map_or(0, |latency| latency.count))
             }

@@ -28,9 +28,9 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// Of `count` numbers, at least one; the shape is from 0 to less than 1, or more than 1.
+    /// Of `count` numbers, at least one; the shape is 0 or more.
     pub fn new(count: u64, shape: f64) -> Zipf {
-        assert!(count > 0 && shape >= 0.0 && shape != 1.0, "{count} numbers, shape {shape}");
+        assert!(count > 0 && shape >= 0.0, "{count} numbers, shape {shape}");
         let mut zipf = Zipf { count: count as f64, shape, low: 0.0, high: 0.0, near: 0.0 };
         zipf.low = zipf.integral(1.5) - 1.0;
         zipf.high = zipf.integral(zipf.count + 0.5);
@@ -44,12 +44,32 @@ impl Zipf {
 
     /// The integral of the weight from 1 to `x`.
     fn integral(&self, x: f64) -> f64 {
+        if self.shape == 1.0 {
+            return x.ln();
+        }
         (x.powf(1.0 - self.shape) - 1.0) / (1.0 - self.shape)
     }
 
     fn inverse(&self, y: f64) -> f64 {
+        if self.shape == 1.0 {
+            return y.exp();
+        }
         // Rounding may take the base just below zero where the weights fall steeply.
         (1.0 + y * (1.0 - self.shape)).max(0.0).powf(1.0 / (1.0 - self.shape))
+    }
+
+    /// The share of the numbers that so many draws are expected to leave out.
+    pub fn missed(&self, draws: f64) -> f64 {
+        let all = self.high - self.low;
+        let (mut from, mut missed) = (0.0, 0.0);
+        // The first numbers one by one, later ones of about one weight together.
+        while from < self.count {
+            let to = (from * 1.02_f64).floor().max(from + 1.0).min(self.count);
+            let weight = self.weight(f64::midpoint(from + 1.0, to));
+            missed += (to - from) * (-draws * weight / all).exp();
+            from = to;
+        }
+        missed / self.count
     }
 
     /// The next number.

@@ -20,7 +20,7 @@ fn zipf_counts(count: u64, shape: f64, draws: u32) -> Vec<u64> {
 #[test]
 fn zipf_numbers_have_their_weights() {
     for count in [1, 2, 3, 10, 1000] {
-        for shape in [0.0, 0.606, 0.625, 0.741, 0.8, 1.25] {
+        for shape in [0.0, 0.606, 0.625, 0.741, 0.8, 1.0, 1.25] {
             let counts = zipf_counts(count, shape, 400_000);
             if count == 1 {
                 assert_eq!(counts, [400_000]);
@@ -28,6 +28,19 @@ fn zipf_numbers_have_their_weights() {
             }
             fits(&counts, &weights(count, shape))
                 .unwrap_or_else(|e| panic!("{count} {shape}: {e}"));
+        }
+    }
+}
+
+#[test]
+fn draws_leave_out_as_many_numbers_as_expected() {
+    for shape in [0.0, 0.8, 1.0, 1.4] {
+        let zipf = Zipf::new(20_000, shape);
+        for draws in [500, 20_000, 200_000] {
+            let counts = zipf_counts(20_000, shape, draws);
+            let missed = counts.iter().filter(|&&count| count == 0).count() as f64 / 20_000.0;
+            let told = zipf.missed(f64::from(draws));
+            assert!((told - missed).abs() < 0.01, "{shape}, {draws}: {told}, {missed}");
         }
     }
 }
