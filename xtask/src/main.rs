@@ -13,6 +13,7 @@ mod table;
 mod compare;
 mod roofline;
 mod plan;
+mod validate;
 mod tools;
 
 use clap::{Parser, Subcommand};
@@ -40,6 +41,9 @@ enum Task {
     /// Draw what today's policies lead to, as `shale simulate` foresees it for fixed scenarios,
     /// beside those of another commit
     Plan(plan::PlanOptions),
+    /// Overwrite data of several sizes, codecs and skews on a device of a known rate, and show what
+    /// was measured beside what `shale simulate` foresaw
+    Validate(validate::ValidateOptions),
     /// Build the drivers of the peers that `shale bench --engines` runs, after installing the
     /// Debian packages that they need
     Peers {
@@ -67,7 +71,7 @@ enum Task {
         /// Only tests whose name contains one of these [default: memtable]
         filters: Vec<String>,
     },
-    /// Explore the interleavings of threads with shuttle, in a build of its own
+    /// Explore the interleavings of threads with shuttle
     Shuttle {
         /// Only tests whose name contains one of these [default: all that use shuttle]
         filters: Vec<String>,
@@ -99,6 +103,7 @@ fn main() -> ExitCode {
         Task::Compare(options) => compare::run(&options),
         Task::Roofline(options) => roofline::roofline(&options),
         Task::Plan(options) => plan::plan(&options),
+        Task::Validate(options) => validate::validate(&options),
         Task::Peers { names } => peers::peers(&names),
         Task::InstallC { prefix } => install::install(&prefix),
         Task::Assets { check } => assets::run_assets(check),

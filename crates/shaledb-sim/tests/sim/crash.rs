@@ -19,7 +19,7 @@ fn crashes_lose_nothing_that_was_synced() {
         let config =
             if seed % 3 == 0 { configs[seed as usize % configs.len()].clone() } else { small() };
         let program = Generator::new(seed).program(100);
-        let every = if exhaustive() || all.len() == 1 { 1 } else { 7 };
+        let every = if exhaustive() || all.len() == 1 { 1 } else { 13 };
         let run = record(&program, &config, every).unwrap_or_else(|failure| panic!("{failure}"));
         let examined = run.examine(seed, &config, 16, &mut tally);
         examined.unwrap_or_else(|failure| panic!("{failure}"));

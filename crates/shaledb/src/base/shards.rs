@@ -39,7 +39,7 @@ impl<T> Shards<T> {
     }
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 #[inline]
 fn local_index() -> usize {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,12 +52,12 @@ fn local_index() -> usize {
 }
 
 /// Few, so that threads share some and not others.
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 fn local_index() -> usize {
     usize::from(shuttle::thread::current().id()) % 2
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::Shards;
     use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,14 +1,14 @@
 //! Locks, condition variables and atomics: the standard ones, or shuttle's when the crate is built
-//! with `--cfg shuttle` so that a test can explore the interleavings of threads.
+//! with the feature `shuttle` so that a test can explore the interleavings of threads.
 //!
 //! A panic while a lock is held is a bug of ours; the lock is not poisoned by it for others, since
 //! every structure under these locks is changed only after all that may fail has succeeded.
 
-#[cfg(all(debug_assertions, not(shuttle)))]
+#[cfg(all(debug_assertions, not(feature = "shuttle")))]
 use super::rank;
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 use shuttle::sync as imp;
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 use std::sync as imp;
 
 use taken::Taken;
@@ -59,7 +59,7 @@ impl<T, const RANK: u8> Mutex<T, RANK> {
 }
 
 /// That a mutex of some rank is held by this thread, in builds that check.
-#[cfg(all(debug_assertions, not(shuttle)))]
+#[cfg(all(debug_assertions, not(feature = "shuttle")))]
 mod taken {
     use super::rank;
     use std::cell::RefCell;
@@ -107,7 +107,7 @@ mod taken {
 }
 
 /// Nothing, in builds that do not check.
-#[cfg(not(all(debug_assertions, not(shuttle))))]
+#[cfg(not(all(debug_assertions, not(feature = "shuttle"))))]
 mod taken {
     pub(super) struct Taken;
 
@@ -161,7 +161,7 @@ impl Condvar {
     }
 }
 
-#[cfg(all(test, debug_assertions, not(shuttle)))]
+#[cfg(all(test, debug_assertions, not(feature = "shuttle")))]
 mod tests {
     use super::*;
 

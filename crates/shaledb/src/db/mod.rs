@@ -5,7 +5,7 @@
 //! `background`, whose `threads` is the only file that spawns. What readers see changes in
 //! `core/trees` (a tree's state) and `core/database` (the sequence number), and nowhere else.
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod testing;
 mod core;
 mod options;
@@ -38,6 +38,6 @@ pub use transaction::{
 };
 pub use values::ValueReader;
 
-#[cfg(all(test, shuttle))]
+#[cfg(all(test, feature = "shuttle"))]
 #[path = "shuttle_tests.rs"]
 mod shuttle_tests;

@@ -1,5 +1,5 @@
 //! Commits, sealing, flushing and reads of a whole database, in explored interleavings of threads:
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p shale --lib db::shuttle`.
+//! `cargo test -p shaledb --lib --features shuttle db::shuttle`.
 //!
 //! This is the code itself on a disk in memory, not a model of it. Threads are switched at every
 //! lock, condition variable and atomic of `base::sync`; what the libraries do inside (the swap of

@@ -296,6 +296,6 @@ impl Fs for GuardedFs {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "guard_tests.rs"]
 mod tests;

@@ -476,6 +476,6 @@ impl Ledger {
 const PIECE_SHARE: u64 = 1024;
 const PIECE_BYTES: u64 = 256 << 10;
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "ledger_tests.rs"]
 mod tests;

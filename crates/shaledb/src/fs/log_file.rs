@@ -513,6 +513,6 @@ impl std::fmt::Debug for LogFile {
     }
 }
 
-#[cfg(all(test, not(shuttle), not(miri)))]
+#[cfg(all(test, not(feature = "shuttle"), not(miri)))]
 #[path = "log_file_tests.rs"]
 mod tests;

@@ -213,6 +213,6 @@ fn chunk_layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, ALIGN).expect("no chunk is larger than the address space")
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "arena_tests.rs"]
 mod tests;

@@ -153,7 +153,7 @@ unsafe fn unmap(chunk: NonNull<u8>) {
     unsafe { std::alloc::dealloc(chunk.as_ptr(), LAYOUT) };
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
 

@@ -140,6 +140,6 @@ impl Hints {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "hints_tests.rs"]
 mod tests;

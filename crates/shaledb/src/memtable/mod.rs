@@ -258,10 +258,10 @@ impl Cursor for MemCursor {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "memtable_tests.rs"]
 mod tests;
 
-#[cfg(all(test, shuttle))]
+#[cfg(all(test, feature = "shuttle"))]
 #[path = "shuttle_tests.rs"]
 mod shuttle_tests;

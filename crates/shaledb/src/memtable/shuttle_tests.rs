@@ -1,5 +1,5 @@
 //! Interleavings of inserts and reads, explored step by step:
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p shale --lib memtable::shuttle`.
+//! `cargo test -p shaledb --lib --features shuttle memtable::shuttle`.
 
 use shuttle::thread;
 

@@ -181,7 +181,7 @@ impl TableEnv {
     }
 
     /// What threads have left.
-    #[cfg(test)]
+    #[cfg(all(test, not(feature = "shuttle")))]
     pub(crate) fn take_gone(&self) -> Vec<Gone> {
         self.gone.take()
     }

@@ -146,7 +146,7 @@ impl std::fmt::Debug for GoneFiles {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
 

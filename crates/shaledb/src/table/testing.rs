@@ -14,7 +14,7 @@ use crate::fs::{Env, Fs, WriteFile};
 use crate::table::{TableDictionary, Why};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Key, sequence number, kind, value.
@@ -76,7 +76,7 @@ impl World {
     }
 
     /// Runs `read` while threads take up whatever work is offered; with how many parts they did.
-    #[cfg(not(shuttle))]
+    #[cfg(not(feature = "shuttle"))]
     pub fn with_helpers<T>(&self, threads: usize, read: impl FnOnce() -> T) -> (T, u64) {
         let over = AtomicBool::new(false);
         let (helped, begun) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -109,10 +109,10 @@ impl World {
 }
 
 /// Ends the helpers.
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 struct Ends<'a>(&'a AtomicBool);
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);

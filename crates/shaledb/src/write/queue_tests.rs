@@ -1,4 +1,4 @@
-//! The queue under threads, and (with `--cfg shuttle`) under explored interleavings.
+//! The queue under threads, and (with the feature `shuttle`) under explored interleavings.
 
 use super::*;
 use crate::base::key::Kind;
@@ -26,10 +26,10 @@ fn commit(
     }
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 use std::thread;
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 use shuttle::thread;
 
 /// Several threads commit; every commit is led exactly once, order within a thread is kept, and a
@@ -75,7 +75,7 @@ fn commits_from_threads(threads: u8, each: u8) {
     assert!(queue.state.lock().failed.is_empty());
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 #[test]
 fn every_commit_is_led_once() {
     for _ in 0..20 {
@@ -83,7 +83,7 @@ fn every_commit_is_led_once() {
     }
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 #[test]
 fn a_panicking_leader_does_not_hang_the_queue() {
     let queue = CommitQueue::new();
@@ -94,7 +94,7 @@ fn a_panicking_leader_does_not_hang_the_queue() {
     assert!(commit(&queue, &op(2), false, |_| Ok(())).is_ok());
 }
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 #[test]
 fn interleavings() {
     shuttle::check_random(|| commits_from_threads(3, 2), 2000);

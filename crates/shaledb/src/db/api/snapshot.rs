@@ -91,6 +91,6 @@ impl Drop for Shared {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "snapshot_tests.rs"]
 mod tests;

@@ -298,6 +298,6 @@ impl Core {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "install_tests.rs"]
 mod tests;

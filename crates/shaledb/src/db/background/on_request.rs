@@ -198,6 +198,6 @@ impl Core {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "on_request_tests.rs"]
 mod tests;

@@ -137,7 +137,7 @@ impl Core {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use crate::base::sync::atomic::Ordering::Relaxed;
     use crate::db::core::STOP;

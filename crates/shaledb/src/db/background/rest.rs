@@ -75,6 +75,6 @@ impl Core {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "rest_tests.rs"]
 mod tests;

@@ -213,10 +213,10 @@ fn sync_every(core: &Core, every: Duration) {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "threads_tests.rs"]
 mod tests;
 
-#[cfg(all(test, shuttle))]
+#[cfg(all(test, feature = "shuttle"))]
 #[path = "threads_shuttle_tests.rs"]
 mod shuttle_tests;

@@ -286,7 +286,7 @@ impl Core {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use crate::table::gone::Gone;
     use crate::{Background, Config, Db, Env, OpenOptions};

@@ -34,7 +34,7 @@ impl Blobs {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
     use crate::base::stats::Recorder;

@@ -1,12 +1,12 @@
-//! Tests of the account that slowed writers pay into: of real threads, and with `--cfg shuttle` in
+//! Tests of the account that slowed writers pay into: of real threads, and with the feature `shuttle` in
 //! explored interleavings.
 
 use super::*;
 use crate::base::sync::Arc;
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 use shuttle::thread;
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 use std::thread;
 
 const NOW: u64 = 1_000_000_000;
@@ -26,7 +26,7 @@ fn charges_add_up(threads: u64, charges: u64, cost: u64) {
     assert_eq!(last, Some(due));
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 #[test]
 fn charges_of_many_threads_add_up() {
     let cost = 100;
@@ -34,14 +34,14 @@ fn charges_of_many_threads_add_up() {
     charges_add_up(8, charges, cost);
 }
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 #[test]
 fn charges_add_up_in_all_interleavings() {
     shuttle::check_random(|| charges_add_up(3, 2, 1_000), 500);
     shuttle::check_dfs(|| charges_add_up(2, 1, 1_000), None);
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 #[test]
 fn no_account_is_run_up_or_taken_back() {
     let state = WritePrice::default();

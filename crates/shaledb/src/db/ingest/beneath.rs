@@ -125,6 +125,6 @@ impl Drop for Held {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "beneath_tests.rs"]
 mod tests;

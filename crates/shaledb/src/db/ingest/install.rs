@@ -209,6 +209,6 @@ fn ingest_level(
     best
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "install_tests.rs"]
 mod tests;

@@ -297,6 +297,6 @@ impl Core {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "commit_tests.rs"]
 mod tests;

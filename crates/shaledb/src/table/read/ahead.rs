@@ -354,10 +354,10 @@ impl Help for Ahead {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "ahead_tests.rs"]
 mod tests;
 
-#[cfg(all(test, shuttle))]
+#[cfg(all(test, feature = "shuttle"))]
 #[path = "ahead_shuttle_tests.rs"]
 mod shuttle_tests;

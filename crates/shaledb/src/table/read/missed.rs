@@ -204,10 +204,10 @@ impl Help for Missed {
     fn leave(&self) {}
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "missed_tests.rs"]
 mod tests;
 
-#[cfg(all(test, shuttle))]
+#[cfg(all(test, feature = "shuttle"))]
 #[path = "missed_shuttle_tests.rs"]
 mod shuttle_tests;

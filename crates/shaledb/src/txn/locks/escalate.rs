@@ -275,6 +275,6 @@ impl LockTable {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "escalate_tests.rs"]
 mod tests;

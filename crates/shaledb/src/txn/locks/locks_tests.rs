@@ -1,11 +1,11 @@
-//! The lock table under threads, stepped by one thread, and (with `--cfg shuttle`) under explored
+//! The lock table under threads, stepped by one thread, and (with the feature `shuttle`) under explored
 //! interleavings.
 
 use super::*;
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 use crate::base::rank;
 use crate::base::sync::Arc;
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 use crate::base::sync::Mutex;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::fs::mem::MemClock;
@@ -20,9 +20,9 @@ fn gap<'a>(lower: &'a [u8], upper: &'a [u8]) -> Lock<'a> {
 
 const LONG: Wait = Wait::Nanos(3_600_000_000_000);
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 use shuttle::thread;
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 use std::thread;
 
 /// Threads that lock two of three keys in orders of their own and then change what these guard:
@@ -66,7 +66,7 @@ fn exclusion(threads: u64, rounds: u64) {
     assert!(table.cells.iter().all(|cell| cell.lock().slots.is_empty()));
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 #[test]
 fn threads_exclude_each_other() {
     for _ in 0..20 {
@@ -75,7 +75,7 @@ fn threads_exclude_each_other() {
 }
 
 /// An hour's wait ends when its flag is set, in whichever order the two begin, and leaves nothing.
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 #[test]
 fn a_wait_is_interrupted() {
     let table = Arc::new(LockTable::new(1 << 20));
@@ -111,7 +111,7 @@ fn a_wait_is_interrupted() {
 
 /// Told before the wait begins and when it has ended; a second observer is refused; the shard is free in the call.
 #[test]
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 fn waits_are_observed() {
     let table = Arc::new(LockTable::new(1 << 20));
     let seen = Arc::new(<Mutex<_, { rank::CALLER }>>::new(Vec::new()));
@@ -142,7 +142,7 @@ fn waits_are_observed() {
     table.release(&mut two);
 }
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 #[test]
 fn interleavings() {
     shuttle::check_random(|| exclusion(3, 2), 1000);
@@ -150,7 +150,7 @@ fn interleavings() {
 }
 
 /// A locking scan and a writer into its range: whoever is first, the other waits, and then goes on.
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 #[test]
 fn interleavings_of_a_gap_and_a_writer() {
     fn once() {
@@ -178,7 +178,7 @@ fn interleavings_of_a_gap_and_a_writer() {
     shuttle::check_random(once, 1000);
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 mod stepped {
     use super::tree_locks::looks;
     use super::*;
@@ -448,7 +448,7 @@ mod stepped {
     }
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 #[test]
 fn a_lock_is_given_up_if_one_read_alone_relies_on_it() {
     let (table, clock) = (LockTable::new(1 << 20), MemClock::new());
@@ -517,7 +517,7 @@ fn a_lock_is_given_up_if_one_read_alone_relies_on_it() {
     table.release(&mut owner);
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 #[test]
 fn who_waits_for_a_lock_that_is_given_up_gets_it() {
     let (table, clock) = (LockTable::new(1 << 20), MemClock::new());

@@ -99,7 +99,7 @@ impl TreeLocks {
         mode: Mode,
         found: &mut dyn FnMut(TxnId) -> bool,
     ) {
-        #[cfg(all(test, not(shuttle)))]
+        #[cfg(all(test, not(feature = "shuttle")))]
         looks::count();
         let in_the_way = |other: TxnId, held: Mode| other != owner && held.conflicts(mode);
         match span {
@@ -167,7 +167,7 @@ impl TreeLocks {
 
     /// Whether `owner` holds what one who asks for this has to wait for.
     fn holds_against(&self, owner: TxnId, span: Span<'_>, mode: Mode) -> bool {
-        #[cfg(all(test, not(shuttle)))]
+        #[cfg(all(test, not(feature = "shuttle")))]
         looks::count();
         let of_owner = |holder: &Holder| holder.owner == owner && holder.mode.conflicts(mode);
         let key_held = match span {
@@ -386,7 +386,7 @@ impl<'a> Asks<'a> {
 
     /// Whether it has to wait for earlier ones who ask for this, but for those that it passes.
     pub(super) fn is_behind_those(&mut self, span: Span<'a>, mode: Mode) -> bool {
-        #[cfg(all(test, not(shuttle)))]
+        #[cfg(all(test, not(feature = "shuttle")))]
         looks::count();
         mode.conflicts(self.mode) && span.overlaps(self.span) && !self.holds_up(span, mode)
     }
@@ -405,7 +405,7 @@ impl<'a> Asks<'a> {
 }
 
 /// How much was looked at, for tests of what waits cost.
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 pub(super) mod looks {
     use std::cell::Cell;
 

@@ -390,6 +390,6 @@ impl LockTable {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 #[path = "waits_tests.rs"]
 mod tests;
