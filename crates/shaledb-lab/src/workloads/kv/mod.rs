@@ -4,7 +4,8 @@
 //!
 //! - [`data`]: what values look like (`rows`, `text` make them).
 //! - [`benchmark`], [`options`]: what a plan says.
-//! - `draw`: which keys are met. `clients`: the loop of each benchmark. [`mod@work`]: who does what in a step.
+//! - `draw`: which keys are met.
+//! - `clients`: the loop of each benchmark. [`mod@work`]: who does what in a step.
 
 mod rows;
 mod text;
