@@ -29,6 +29,16 @@ pub(crate) fn release() -> PathBuf {
     root().join(target.map_or_else(|| "target".into(), PathBuf::from)).join("release")
 }
 
+/// The command `shale`: the program that was named, else one built in release.
+pub(crate) fn shale(named: Option<&Path>) -> Outcome<PathBuf> {
+    if let Some(program) = named {
+        return Ok(program.to_owned());
+    }
+    let build = ["build", "--release", "--locked", "-p", "shaledb-cli"];
+    run(cargo().args(build), "building shale")?;
+    Ok(release().join("shale"))
+}
+
 /// A cargo command at the root, with the toolchain of this task.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -5,7 +5,7 @@
 //! which gives RocksDB hardware checksums; `SHALE_PEER_RUSTFLAGS` replaces that, and a prebuilt
 //! RocksDB named by `ROCKSDB_LIB_DIR` is taken as it is.
 
-use crate::command::{Outcome, cargo, failed, release, root, run, works};
+use crate::command::{Outcome, cargo, failed, root, run, shale, works};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -26,8 +26,7 @@ const PACKAGES: [(&str, &[&str]); 3] = [
 
 /// Builds both programs of a comparison in release.
 pub(crate) fn build() -> Outcome<Programs> {
-    run(cargo().args(["build", "--release", "-p", "shaledb-cli"]), "building shale")?;
-    let shale = release().join("shale");
+    let shale = shale(None)?;
     let missing = missing("rocksdb");
     if !missing.is_empty() && !program("rocksdb")?.exists() {
         return Err(format!(

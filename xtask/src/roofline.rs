@@ -7,7 +7,7 @@
 //! these bytes: what remains above it is the price of the engine's own structures, of the system
 //! and of threads that share caches.
 
-use crate::command::{Outcome, cargo, failed, root, run};
+use crate::command::{Outcome, cargo, failed, run, shale};
 use clap::Args;
 use serde_json::Value;
 use shaledb_lab::report::plain_table;
@@ -57,16 +57,7 @@ pub(crate) fn roofline(options: &RooflineOptions) -> Outcome {
             }
         })
         .collect::<Outcome<_>>()?;
-    let program = match &options.program {
-        Some(program) => program.clone(),
-        None => {
-            run(
-                cargo().args(["build", "--release", "--locked", "-p", "shaledb-cli"]),
-                "the build",
-            )?;
-            root().join("target/release/shale")
-        }
-    };
+    let program = shale(options.program.as_deref())?;
     let parts = Parts::measure(&options.work)?;
     let header = ["test", "codecs", "CPU, us", "floor, us", "floor / CPU", "the floor's parts"];
     let mut table = plain_table(&header);

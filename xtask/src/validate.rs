@@ -4,7 +4,7 @@
 //! device of a known rate. The forecast of a step begins with the levels that the step before it
 //! left and knows nothing of the step itself.
 
-use crate::command::{Outcome, cargo, failed, release, root, run};
+use crate::command::{Outcome, failed, read, root, shale};
 use clap::Args;
 use serde_json::Value;
 use shaledb_lab::options::{CodecNames, Skew};
@@ -152,14 +152,7 @@ fn size(value: f64) -> String {
 }
 
 pub(crate) fn validate(options: &ValidateOptions) -> Outcome {
-    let program = match &options.program {
-        Some(program) => program.clone(),
-        None => {
-            let build = ["build", "--release", "--package", "shaledb-cli"];
-            run(cargo().args(build), "building shale")?;
-            release().join("shale")
-        }
-    };
+    let program = shale(options.program.as_deref())?;
     let out = root().join(&options.out);
     std::fs::create_dir_all(&out).map_err(|error| failed("create", &out, &error))?;
     let mut pairs = Vec::new();
@@ -189,7 +182,7 @@ fn one(
         let text = measure(options, program, case, &name)?;
         std::fs::write(&rows_path, text).map_err(|error| failed("write", &rows_path, &error))?;
     }
-    let text = crate::command::read(&rows_path)?;
+    let text = read(&rows_path)?;
     let rows: Vec<Row> =
         text.lines().map(serde_json::from_str).collect::<Result<_, _>>().map_err(|error| {
             format!("{} has a line that is not a row: {error}. Remove it", rows_path.display())

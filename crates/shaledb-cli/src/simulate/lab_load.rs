@@ -67,7 +67,7 @@ pub(super) fn load(row: &Row) -> Load {
         _ => (0.0, 0.0, Order::Random),
     };
     (load.inserts, load.deletes, load.order) = (Some(inserts), Some(deletes), Some(order));
-    load.skew = Some(skew(if step.is_fill() { options::Skew::Uniform } else { kv.skew }));
+    load.skew = Some(skew(kv.skew_of(step)));
     load.reads = load.reads.or(Some(0.0));
     // Those that draw from all keys find some that are not there.
     let draws = inserts == 0.0 && deletes == 0.0;

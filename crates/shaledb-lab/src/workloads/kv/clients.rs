@@ -5,7 +5,6 @@ use super::benchmark::{Benchmark, MULTI_KEYS, PREFIX_ROWS};
 use super::draw::Draw;
 use super::options::KvOptions;
 use crate::generate::{Keys, Random, Values};
-use crate::options::Skew;
 use crate::run::pace::{Client, Did, Pace};
 use crate::stores::engine::{Handle, Result};
 use crate::workloads::linkbench::distributions::Shuffle;
@@ -50,7 +49,6 @@ impl<'a, H: Handle> KvClient<'a, H> {
         thread: u64,
     ) -> KvClient<'a, H> {
         let keys = Keys::new(options.key_bytes);
-        let skew = if benchmark.is_fill() { Skew::Uniform } else { options.skew };
         let numbers = match benchmark {
             // None after the last key: such a one is outside of what tables cover, and what is to
             // answer is the filter.
@@ -70,7 +68,7 @@ impl<'a, H: Handle> KvClient<'a, H> {
             many: vec![vec![0; options.key_bytes]; MULTI_KEYS as usize],
             values: values.clone().started_at(thread),
             random: Random::named(seed, benchmark.name(), thread),
-            draw: Draw::new(skew, numbers.max(1), seed),
+            draw: Draw::new(options.skew_of(benchmark), numbers.max(1), seed),
             seed,
         }
     }

@@ -9,7 +9,8 @@ use crate::workloads::linkbench::distributions::{Shuffle, Zipf};
 pub(super) enum Draw {
     /// Each number below this one as often as any other.
     Uniform(u64),
-    /// By rank. The number of a rank lies anywhere, and is the same in all steps and threads.
+    /// By rank. The number of a rank lies anywhere, and is the same in all threads, and in all
+    /// steps that draw from as many numbers.
     Ranked(Zipf, Shuffle),
 }
 

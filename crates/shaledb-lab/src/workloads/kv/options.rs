@@ -151,17 +151,19 @@ impl KvOptions {
     /// random keys does not know which were there: it is as many as chance lets expect.
     pub fn live_bytes(&self, row: &Row, before: u64) -> u64 {
         let (before, all) = (before as f64, self.data_bytes() as f64);
+        let (step, num) = (self.step(&row.step), self.num.max(1));
+        let skew = step.as_ref().map_or(Skew::Uniform, |step| self.skew_of(*step));
         // The share of all keys that so many random ones leave out.
-        let uniformly = |keys: u64| (1.0 - 1.0 / self.num.max(1) as f64).powf(keys as f64);
-        let missed = |keys: u64| match self.skew {
-            Skew::Zipf(exponent) => Zipf::new(self.num.max(1), exponent).missed(keys as f64),
-            Skew::Uniform => uniformly(keys),
+        let missed = |keys: u64| match skew {
+            Skew::Zipf(exponent) => Zipf::new(num, exponent).missed(keys as f64),
+            Skew::Uniform => (1.0 - 1.0 / num as f64).powf(keys as f64),
         };
         let put = |keys: u64| all - (all - before).max(0.0) * missed(keys);
-        let live = match self.step(&row.step) {
+        let live = match step {
             Ok(Benchmark::Fillseq | Benchmark::Filluniquerandom) => row.counted.user_bytes as f64,
-            Ok(Benchmark::Fillrandom) => all - (all - before).max(0.0) * uniformly(row.ops),
-            Ok(Benchmark::Overwrite | Benchmark::Updaterandom) => put(row.ops),
+            Ok(Benchmark::Fillrandom | Benchmark::Overwrite | Benchmark::Updaterandom) => {
+                put(row.ops)
+            }
             Ok(Benchmark::Readrandomwriterandom) => {
                 put(row.latency_us.get("put").map_or(0, |latency| latency.count))
             }
@@ -196,6 +198,11 @@ impl KvOptions {
         let benchmark = name.split(' ').next().unwrap_or(name);
         Benchmark::from_str(benchmark, false)
             .map_err(|_| format!("the kv workload has no step `{name}`"))
+    }
+
+    /// How the random keys of a benchmark spread.
+    pub fn skew_of(&self, benchmark: Benchmark) -> Skew {
+        if benchmark.is_fill() { Skew::Uniform } else { self.skew }
     }
 
     /// The values of a run.
