@@ -4,7 +4,7 @@ use crate::content::{Content, Density, Piece, share};
 use crate::scenario::Order;
 
 /// What an entry takes in a memtable beside its key and value.
-pub const NODE_BYTES: f64 = 36.0;
+pub const NODE_BYTES: f64 = 56.0;
 
 /// Where rows are: all of the key space, or, with rows in ascending order, a part of it.
 #[derive(Clone, Copy, Debug)]

@@ -60,6 +60,9 @@ pub struct Rates {
     pub dilation: f64,
     /// Threads that wait for the device.
     pub waiting: f64,
+    /// For which share of the time each of those who write does so, as opposed to being slowed:
+    /// its CPU, and its waits for the device to take the log.
+    pub writing: f64,
     /// Bytes a second to and from the device, and the share of what it can do.
     pub device: f64,
     /// See `device`.
@@ -79,11 +82,12 @@ pub fn share(scenario: &Scenario, wanted: &Wanted) -> Rates {
     let clients =
         if is_endless { scenario.load.clients.min(cores.max(1.0)) } else { cores.max(1.0) };
     let most = wanted.writes_max.min(LOG_SHARE * capacity / log_bytes);
-    let writing = (wanted.writes.min(most) * put).min(clients);
+    let runs = (wanted.writes.min(most) * put).min(clients);
     let threads: f64 = wanted.jobs.iter().map(|job| job.threads).sum();
-    let runnable = writing + wanted.reads * wanted.read_cpu + threads;
+    let runnable = runs + wanted.reads * wanted.read_cpu + threads;
     let given = (cores / runnable).min(1.0);
     let writes = wanted.writes.min(most).min(clients * given / put);
+    let put_seconds = writes * put / given;
     let log = writes * log_bytes;
     // Reads are limited by cores, by reads of the device, and by its bytes.
     let per_read = (wanted.missed * wanted.block_bytes).max(1e-9);
@@ -110,13 +114,17 @@ pub fn share(scenario: &Scenario, wanted: &Wanted) -> Rates {
     let working: f64 = wanted.jobs.iter().zip(&jobs).map(|(job, speed)| speed * job.cpu).sum();
     let device_bytes = log + user_reads + moved;
     let by_reads = reads * wanted.missed / (device.reads_per_second * wanted.device);
+    // Whoever comes to a busy device waits for those before it.
+    let waiting = threads * (1.0 - scale);
+    let log_seconds = log / capacity * (device_bytes / capacity).min(1.0) * (1.0 + waiting);
     Rates {
         writes,
         reads,
         log,
         users,
         dilation: 1.0 / given,
-        waiting: threads * (1.0 - scale),
+        waiting,
+        writing: ((put_seconds + log_seconds) / clients).min(1.0),
         device: device_bytes,
         device_share: (device_bytes / capacity).max(by_reads),
         cores_share: ((users + working) / cores).min(1.0),

@@ -33,6 +33,8 @@ pub const DAY: f64 = 86_400.0;
 const QUIET: f64 = IDLE_AFTER_NANOS as f64 / 1e9;
 /// More of a limit on space than this no database has that has kept to it.
 const FULL: f64 = 0.95;
+/// Who writes this share of what is let through is taken to write all of it.
+const ALL_OF_IT: f64 = 0.99;
 /// Rows that are dropped by age go in so many steps.
 const DROPS: f64 = 128.0;
 
@@ -213,7 +215,7 @@ impl<'a> Run<'a> {
                 came: debt.level0_tables.saturating_sub(running.level0_tables),
                 input_bytes: plan.input_bytes,
                 nanos: ((self.now - running.began) * 1e9) as u64,
-                done: 1.0 - running.left,
+                done: 1.0 - running.left(),
             })
         };
         let level0 = Level0 {
@@ -322,14 +324,14 @@ impl<'a> Run<'a> {
             Verdict::Stop { .. } => 0.0,
         };
         let threads = self.sizes.background_threads as f64;
-        let merging: f64 = self.merges.iter().map(|running| running.job.threads).sum();
+        let merging: f64 = self.merges.iter().map(Running::threads).sum();
         // A merge runs a flush that waits, in its own thread.
         let flushing = f64::from(u8::from(self.flush.is_some()));
         let squeeze =
             if merging > 0.0 { ((threads - flushing) / merging).clamp(1e-3, 1.0) } else { 1.0 };
         let mut jobs: Vec<Job> = self.flush.iter().map(|flush| flush.running.job).collect();
         jobs.extend(self.merges.iter().map(|running| {
-            let threads = running.job.threads * squeeze;
+            let threads = running.threads() * squeeze;
             Job { threads, ..running.job }
         }));
         let choice = self.tree.choice(LAST);
@@ -355,7 +357,7 @@ impl<'a> Run<'a> {
         let mut seconds = hour - (self.now + 1e-6).rem_euclid(hour) + 1e-6;
         let per_write = self.scenario.write_bytes() + NODE_BYTES;
         if rates.writes > 0.0 {
-            let full = (self.sizes.memtable_bytes as f64 - self.active.bytes).max(1.0);
+            let full = (self.full_bytes() - self.active.bytes).max(1.0);
             seconds = seconds.min(full / (rates.writes * per_write));
             if !matches!(self.verdict, Verdict::None) || !self.sealed.is_empty() {
                 let some = self.sizes.memtable_bytes as f64 / 8.0;
@@ -372,7 +374,7 @@ impl<'a> Run<'a> {
         }
         let running = self.flush.iter().map(|flush| &flush.running).chain(&self.merges);
         for (running, speed) in running.zip(&rates.jobs) {
-            seconds = seconds.min(running.left / speed.max(1e-12));
+            seconds = seconds.min(running.seconds_to_end_of_part(*speed));
         }
         seconds
     }
@@ -418,8 +420,10 @@ impl<'a> Run<'a> {
         }
         match self.verdict {
             Verdict::None => {}
-            Verdict::Slow { nanos_per_byte, cause } => {
-                let share = (bytes * nanos_per_byte / 1e9 / seconds).min(1.0);
+            // Who writes less than is let through does not wait.
+            Verdict::Slow { .. } if rates.writes < ALL_OF_IT * wanted.writes_max => {}
+            Verdict::Slow { cause, .. } => {
+                let share = 1.0 - rates.writing;
                 totals.slow(cause, share * seconds);
                 self.policy.done().slowed += share * seconds;
             }
@@ -432,11 +436,7 @@ impl<'a> Run<'a> {
         done.waiting += rates.waiting * seconds;
         let running = self.flush.iter_mut().map(|flush| &mut flush.running).chain(&mut self.merges);
         for ((running, speed), job) in running.zip(&rates.jobs).zip(&wanted.jobs) {
-            let part = (speed * seconds).min(running.left);
-            running.left -= part;
-            if running.left < 1e-9 {
-                running.left = 0.0;
-            }
+            let part = running.advance(speed * seconds);
             let is_flush = running.merge.is_none();
             *(if is_flush { &mut totals.flush_cpu } else { &mut totals.merge_cpu }) +=
                 part * running.job.cpu;

@@ -3,6 +3,10 @@
 use crate::content::Content;
 use crate::rates::Job;
 use crate::tree::Merged;
+use std::collections::VecDeque;
+
+/// A part of which so little is left has ended.
+const NOTHING: f64 = 1e-9;
 
 /// A flush or a merge that runs.
 #[derive(Debug)]
@@ -23,10 +27,49 @@ pub struct Running {
     pub raw: f64,
     /// The level that it writes to.
     pub level: usize,
-    /// How much of it is left, from 1 to 0.
-    pub left: f64,
+    /// Its parts, each with the share of all of it that is left: those that threads are at.
+    pub active: Vec<f64>,
+    /// See `active`: those that wait for threads.
+    pub waiting: VecDeque<f64>,
     /// When it began.
     pub began: f64,
+}
+
+impl Running {
+    /// How much of it is left, from 1 to 0.
+    pub fn left(&self) -> f64 {
+        self.active.iter().chain(&self.waiting).sum()
+    }
+
+    /// Whether all of it is done.
+    pub fn has_ended(&self) -> bool {
+        self.active.is_empty() && self.waiting.is_empty()
+    }
+
+    /// How many threads are at it.
+    pub fn threads(&self) -> f64 {
+        self.active.len() as f64
+    }
+
+    /// In how many seconds the next of its parts ends, if so large a share of it is done in each.
+    pub fn seconds_to_end_of_part(&self, share: f64) -> f64 {
+        let least = self.active.iter().copied().fold(f64::INFINITY, f64::min);
+        least * self.threads() / share.max(1e-12)
+    }
+
+    /// Does so large a share of it, alike in the parts that threads are at; answers how much it
+    /// was.
+    pub fn advance(&mut self, share: f64) -> f64 {
+        let each = share / self.threads().max(1.0);
+        let mut done = 0.0;
+        self.active.retain_mut(|left| {
+            let part = if *left - each < NOTHING { *left } else { each };
+            done += part;
+            *left -= part;
+            *left > 0.0
+        });
+        done
+    }
 }
 
 /// The flush that runs: what it will make, and of how many of the sealed memtables.

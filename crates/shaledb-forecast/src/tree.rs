@@ -14,7 +14,7 @@ use shaledb::compaction::policy::chosen::Choice;
 use shaledb::compaction::policy::{self, LAST};
 use shaledb::compaction::range::overlapping;
 use shaledb::compaction::score::Targets;
-use shaledb::compaction::split::OutputCut;
+use shaledb::compaction::split::{self, Cuts, OutputCut, Part};
 use shaledb::table::meta::{FileId, TableMeta};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,6 +33,14 @@ const ASKED: f64 = 16.0;
 /// A place as a key.
 pub fn key(at: u64) -> Vec<u8> {
     at.to_be_bytes().to_vec()
+}
+
+/// A key as a place.
+fn place(key: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let taken = key.len().min(8);
+    bytes[..taken].copy_from_slice(&key[..taken]);
+    u64::from_be_bytes(bytes)
 }
 
 /// What a codec does to the data; of one that was not measured, what the nearest one does.
@@ -302,6 +310,48 @@ impl Tree {
         done.decompress_seconds *= anew;
         done.compress_seconds = done.raw_out * anew * cost_of(&self.costs, choice).compress / 1e9;
         done
+    }
+
+    /// The shares of a merge's input that each of its parts has, if so many threads are free for it.
+    pub fn parts(&self, merge: &Merged, free: usize) -> Vec<f64> {
+        let plan = &merge.plan;
+        let bytes = split::bytes_of_part(plan, free);
+        if plan.input_bytes <= bytes {
+            return vec![1.0];
+        }
+        let of_level = |level: &usize, ids: &[FileId]| {
+            let tables = self.shape.levels[*level].iter();
+            tables.filter(|table| ids.contains(&table.id)).collect::<Vec<_>>()
+        };
+        let is_output = |level: usize| level > 0 && level == plan.output_level;
+        let pieces = split::pieces_of_table(plan, bytes);
+        let (mut cuts, mut aligned) = (Vec::new(), Vec::new());
+        for (level, ids) in &plan.inputs {
+            for table in of_level(level, ids) {
+                let (start, end) = (place(&table.smallest), place(&table.largest));
+                let inside = |at: u64| key(start + (end - start) / pieces * at);
+                let whole = is_output(*level) && table.file_bytes <= bytes / split::PIECES;
+                let keys = if whole { Vec::new() } else { (1..pieces).map(inside).collect() };
+                cuts.push(Cuts { table, keys });
+                if is_output(*level) {
+                    aligned.push(table.smallest.as_slice());
+                }
+            }
+        }
+        let parts = split::parts(&cuts, &aligned, bytes);
+        let bytes_of = |part: &Part| -> f64 {
+            let from = part.start.as_deref().map_or(0, place);
+            let to = part.end.as_deref().map_or(u64::MAX, place);
+            let of = |cuts: &Cuts<'_>| {
+                let (start, end) = (place(&cuts.table.smallest), place(&cuts.table.largest));
+                let met = share(start.max(from), end.min(to));
+                cuts.table.file_bytes as f64 * met / share(start, end).max(1e-18)
+            };
+            cuts.iter().map(of).sum()
+        };
+        let shares: Vec<f64> = parts.iter().map(bytes_of).collect();
+        let all: f64 = shares.iter().sum::<f64>().max(1e-9);
+        shares.into_iter().map(|bytes| bytes / all).filter(|share| *share > 1e-6).collect()
     }
 
     /// Cuts what a merge makes into tables, where the engine would.

@@ -7,6 +7,8 @@ use shaledb_forecast::{Device, Load, Machine, Order, Scenario, Skew, Work, costs
 
 const KEY: usize = 16;
 const VALUE: usize = 100;
+/// So few that a memtable is sealed where it is full: it has about 350 rows.
+const BATCH: usize = 10;
 const ROW: f64 = (KEY + VALUE) as f64;
 
 /// Draws as the load does.
@@ -129,9 +131,9 @@ fn measure(case: &Case) -> Figures {
     db.compact().unwrap();
     let before = db.stats();
     let mut next = case.rows;
-    for _ in 0..case.writes / 200 {
+    for _ in 0..case.writes / BATCH {
         let mut batch = Batch::new();
-        for _ in 0..200 {
+        for _ in 0..BATCH {
             let kind = draw.share();
             if kind < case.inserts {
                 batch.put(&tree, &place(next), &value(&mut draw));

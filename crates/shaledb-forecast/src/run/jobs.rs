@@ -11,6 +11,7 @@ use shaledb::compaction::split::PART_BYTES_MIN;
 use shaledb::fs::balance::Balance;
 use shaledb::write::space::{self, SpaceState};
 use shaledb::write::throttle::smoothed;
+use std::collections::VecDeque;
 
 impl Run<'_> {
     /// Bytes that merges have written and that are not yet in the place of others; and those that
@@ -18,7 +19,7 @@ impl Run<'_> {
     pub(super) fn in_flight(&self) -> (f64, f64) {
         let of = |running: &Running| {
             let Some(merge) = &running.merge else { return (running.written, running.written) };
-            let done = 1.0 - running.left;
+            let done = 1.0 - running.left();
             let there = merge.input_bytes - merge.above_bytes;
             let staged = if merge.plan.output_level > 0 { there * done } else { 0.0 };
             (merge.output_bytes * done - staged, merge.above_bytes.max(merge.output_bytes - there))
@@ -65,6 +66,13 @@ impl Run<'_> {
         }
     }
 
+    /// The bytes with which the active memtable is full. No two are quite alike, since a row and a
+    /// commit more or less fit in; where a number of tables of one size decides, that counts.
+    pub(super) fn full_bytes(&self) -> f64 {
+        let some = (self.flushed as f64 * 0.618).fract();
+        self.sizes.memtable_full_bytes as f64 * (1.0 - 0.01 * some)
+    }
+
     pub(super) fn seal(&mut self) {
         let next = self.new_memtable();
         self.sealed.push(std::mem::replace(&mut self.active, next));
@@ -72,7 +80,7 @@ impl Run<'_> {
 
     /// Starts what is due and what there are threads for.
     pub(super) fn start(&mut self, idle: bool) {
-        let full = self.sizes.memtable_bytes as f64 * 0.999_999;
+        let full = self.full_bytes() * 0.999_999;
         if self.active.bytes >= full || self.active.dropped_to > 0 && self.active.bytes > full / 8.0
         {
             self.seal();
@@ -80,18 +88,8 @@ impl Run<'_> {
         if self.flush.is_none() && !self.sealed.is_empty() {
             self.start_flush();
         }
-        let threads = self.sizes.background_threads as f64;
         loop {
-            // Of larger tables than the engine's, merges take longer: none waits for the end of
-            // another, as it would for that of a smaller one.
-            let used: f64 = if self.is_coarse {
-                self.merges.len() as f64
-            } else {
-                self.merges.iter().map(|running| running.job.threads).sum()
-            };
-            if used >= threads {
-                return;
-            }
+            let Some(free) = self.free_threads() else { return };
             let Some(plan) = self.tree.pick(idle, self.pick_space()) else { return };
             *self.totals.jobs.entry(plan.reason.name()).or_default() += 1;
             let action = plan.action;
@@ -107,24 +105,48 @@ impl Run<'_> {
             let cpu = (rows * work.merge_row + all * work.byte) / 1e9 + codec;
             let read = merge.input_bytes * (1.0 - self.page_cache_share());
             let bytes = read + merge.output_bytes;
-            let parts = (merge.plan.input_bytes / PART_BYTES_MIN).max(1) as f64;
+            let mut waiting = VecDeque::from(match self.is_coarse {
+                // They would be many, of which none ends long after the others.
+                true => {
+                    let parts = (merge.plan.input_bytes / PART_BYTES_MIN).max(1);
+                    let parts = parts.min(self.sizes.background_threads as u64);
+                    vec![1.0 / parts as f64; parts as usize]
+                }
+                false => self.tree.parts(&merge, free),
+            });
+            let begun = if self.is_coarse { waiting.len() } else { 1 };
             self.merges.push(Running {
-                job: Job {
-                    cpu,
-                    bytes,
-                    threads: parts.min(if self.is_coarse { threads } else { threads - used }),
-                },
+                job: Job { cpu, bytes, threads: 0.0 },
                 codec,
                 read,
                 written: merge.output_bytes,
                 raw: merge.raw_out * (1.0 - merge.reused),
                 level: merge.plan.output_level,
-                left: 1.0,
+                active: waiting.drain(..begun).collect(),
+                waiting,
                 began: self.now,
                 level0_tables: self.tree.shape.levels[0].len(),
                 merge: Some(merge),
             });
         }
+    }
+
+    /// How many threads have nothing to do when the parts that wait have theirs; `None` if none.
+    fn free_threads(&mut self) -> Option<usize> {
+        let threads = self.sizes.background_threads;
+        // Of larger tables than the engine's, merges take longer: none waits for the end of
+        // another, as it would for that of a smaller one.
+        let busy = match self.is_coarse {
+            true => self.merges.len(),
+            false => self.merges.iter().map(|running| running.active.len()).sum(),
+        };
+        let mut free = threads.saturating_sub(busy);
+        for running in &mut self.merges {
+            let taken = free.min(running.waiting.len());
+            running.active.extend(running.waiting.drain(..taken));
+            free -= taken;
+        }
+        (free > 0).then_some(free)
     }
 
     fn start_flush(&mut self) {
@@ -157,7 +179,8 @@ impl Run<'_> {
             written,
             raw,
             level: 0,
-            left: 1.0,
+            active: vec![1.0],
+            waiting: VecDeque::new(),
             began: self.now,
             level0_tables: 0,
         };
@@ -170,7 +193,7 @@ impl Run<'_> {
 
     /// Installs what has ended.
     pub(super) fn finish(&mut self) {
-        if let Some(flush) = self.flush.take_if(|flush| flush.running.left <= 0.0) {
+        if let Some(flush) = self.flush.take_if(|flush| flush.running.has_ended()) {
             let bytes =
                 self.sealed.drain(..flush.memtables).map(|memtable| memtable.bytes).sum::<f64>();
             self.flush_rate =
@@ -178,7 +201,7 @@ impl Run<'_> {
             self.tree.flush(flush.content, &self.keys);
             self.flushed += 1;
         }
-        while let Some(at) = self.merges.iter().position(|running| running.left <= 0.0) {
+        while let Some(at) = self.merges.iter().position(|running| running.has_ended()) {
             let running = self.merges.remove(at);
             let Some(merge) = running.merge else { continue };
             self.merge_rate =

@@ -7,6 +7,26 @@ use std::sync::Arc;
 /// A compaction is worth a second thread from this many input bytes on.
 pub const PART_BYTES_MIN: u64 = 8 << 20;
 
+/// A part may have so many tables' bytes.
+const PART_TABLES: u64 = 4;
+
+/// Into how many pieces a table is cut for finding the bounds of parts, for each part that there
+/// will be.
+pub const PIECES: u64 = 4;
+
+/// The bytes that each part of a compaction is to have if `free` threads may share it now: small
+/// enough that a thread comes by the scheduler often, and so many parts that each has one.
+pub fn bytes_of_part(plan: &Plan, free: usize) -> u64 {
+    let share = (plan.input_bytes / free.max(1) as u64).max(PART_BYTES_MIN);
+    let bytes = plan.table_bytes.saturating_mul(PART_TABLES);
+    if free > 1 { bytes.min(share) } else { bytes }
+}
+
+/// Into how many pieces each input is cut to find the bounds of parts of so many bytes.
+pub fn pieces_of_table(plan: &Plan, bytes: u64) -> u64 {
+    PIECES * plan.input_bytes.div_ceil(bytes.max(1))
+}
+
 /// A part of a compaction: the keys from `start` up to (not including) `end`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {

@@ -47,6 +47,21 @@ pub(super) struct Arena {
     retired: AtomicUsize,
 }
 
+/// How many bytes of the chunks that fit into `most` bytes are in use when the next request may need
+/// another chunk: the last part, a 64th, is left to the requests that are on their way.
+pub(super) fn full_bytes(most: u64) -> u64 {
+    let (first, last) = (CHUNK_BYTES_MIN as u64, CHUNK_BYTES_MAX as u64);
+    let (mut bytes, mut next) = (0, first);
+    while next < last && bytes + next <= most {
+        bytes += next;
+        next *= 2;
+    }
+    if next == last {
+        bytes += most.saturating_sub(bytes) / last * last;
+    }
+    bytes.max(first) / 64 * 63
+}
+
 struct Chunks {
     last: *mut ChunkHeader,
     /// The size of the next chunk for small requests.
@@ -77,6 +92,7 @@ impl Arena {
     }
 
     /// The bytes handed out (and the chunks' headers). Exact while no thread allocates.
+    #[inline]
     pub(super) fn used_bytes(&self) -> usize {
         let retired = self.retired.load(Ordering::Relaxed);
         let current = self.current.load(Ordering::Acquire);

@@ -61,3 +61,19 @@ fn no_two_requests_share_memory() {
     let total: usize = all.iter().map(|&(_, bytes)| bytes.next_multiple_of(ALIGN)).sum();
     assert!(arena.used_bytes() >= total && arena.used_bytes() <= arena.bytes());
 }
+
+#[test]
+fn an_arena_that_is_full_has_no_chunk_that_is_nearly_empty() {
+    for most in [64 << 10, 1 << 20, 4 << 20, 5 << 20, 24 << 20, 64 << 20] {
+        let full = full_bytes(most);
+        let arena = Arena::new();
+        while (arena.used_bytes() as u64) < full {
+            let _ = arena.allocate(300);
+        }
+        let (taken, used) = (arena.bytes() as u64, arena.used_bytes() as u64);
+        assert!(taken <= most, "{taken} of {most}");
+        assert!(taken - used <= taken / 60, "{used} of {taken}");
+        let chunk = taken.clamp(CHUNK_BYTES_MIN as u64, CHUNK_BYTES_MAX as u64);
+        assert!(taken + chunk + (CHUNK_BYTES_MIN as u64) > most, "{taken} of {most}");
+    }
+}

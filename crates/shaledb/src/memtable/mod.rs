@@ -138,8 +138,21 @@ impl Memtable {
     }
 
     /// The bytes of memory taken and in use: about what a flush has to write.
+    #[inline]
     pub fn used_bytes(&self) -> usize {
         self.list.used_bytes() + self.ranges.used_bytes()
+    }
+
+    /// The bytes from which on a memtable is full that may take `most` bytes ([`Self::is_full`]):
+    /// then what is left of its last chunk is little, and another would be more than it may take.
+    pub fn full_bytes(most: u64) -> u64 {
+        arena::full_bytes(most)
+    }
+
+    /// Whether so many bytes are in use. Of range deletes all count that are in memory.
+    #[inline]
+    pub fn is_full(&self, full_bytes: u64) -> bool {
+        (self.list.used_bytes() + self.ranges.bytes()) as u64 >= full_bytes
     }
 
     /// How many operations went in, range deletes included.

@@ -121,6 +121,7 @@ impl SkipList {
     }
 
     /// The bytes of that in use.
+    #[inline]
     pub(super) fn used_bytes(&self) -> usize {
         self.arena.used_bytes() + self.hint_bytes.load(Ordering::Relaxed)
     }

@@ -16,7 +16,7 @@ use crate::base::sync::{Arc, Mutex};
 use crate::compaction::job::{Context, Done, PartMerge};
 use crate::compaction::plan::Plan;
 use crate::compaction::room;
-use crate::compaction::split::{self, Cuts, PART_BYTES_MIN, Part};
+use crate::compaction::split::{self, Cuts, Part};
 use crate::compaction::stages::{Removed, Stage, Stages};
 use crate::db::core::{Core, Inputs, MergeJob, Progress, TreeCore};
 use crate::fs::ledger::Payer;
@@ -25,13 +25,6 @@ use crate::table::meta::{FileId, TableMeta};
 use crate::table::{Probe, Table, TableDictionary};
 use crate::version::edit::TreeEdit;
 use std::path::PathBuf;
-
-/// How many output tables' worth of input a part has, if it can be cut so.
-const PART_TABLES: u64 = 4;
-
-/// Into how many pieces a table is cut for finding the bounds of parts, for each part that there
-/// will be.
-const PIECES: u64 = 4;
 
 impl Core {
     /// Starts a merge: cuts it into parts, of which the first is the caller's and the others wait
@@ -134,7 +127,6 @@ impl Core {
             let state = self.sched.lock();
             self.compactions_max().saturating_sub(state.running_compactions) + 1
         };
-        let share = (plan.input_bytes / free as u64).max(PART_BYTES_MIN);
         let outputs = inputs.iter().find(|(level, _)| *level > 0 && *level == plan.output_level);
         if let Some((_, tables)) = outputs
             && !has_room
@@ -144,19 +136,18 @@ impl Core {
             let codec = plan.choice.codec;
             return Ok(split::by_tables(&tables, bytes, &|table| room::output_bytes(table, codec)));
         }
-        let bytes = plan.table_bytes.saturating_mul(PART_TABLES);
-        let bytes = if free > 1 { bytes.min(share) } else { bytes };
+        let bytes = split::bytes_of_part(plan, free);
         if plan.input_bytes <= bytes {
             return Ok(vec![Part::default()]);
         }
-        let pieces = PIECES * plan.input_bytes.div_ceil(bytes);
+        let pieces = split::pieces_of_table(plan, bytes);
         let mut cuts = Vec::new();
         let mut aligned = Vec::new();
         for (level, tables) in inputs {
             let is_output = *level > 0 && *level == plan.output_level;
             for table in tables {
                 // A small table of a level in order has its bytes in one place.
-                let small = is_output && table.meta.file_bytes <= bytes / PIECES;
+                let small = is_output && table.meta.file_bytes <= bytes / split::PIECES;
                 let keys = if small { Vec::new() } else { table.split_points(pieces as usize)? };
                 cuts.push(Cuts { table: &table.meta, keys });
                 if is_output {

@@ -17,7 +17,7 @@ const LOG_MEMTABLES: u64 = 2;
 
 impl Core {
     pub fn is_full(&self, memtable: &Memtable) -> bool {
-        memtable.bytes() as u64 >= self.settings.memtable_bytes
+        memtable.is_full(self.settings.memtable_full_bytes)
     }
 
     /// After `bytes` have been written: seals the memtables that are full, the largest one while
@@ -127,5 +127,33 @@ impl Core {
         }
         self.update_pressure();
         Ok(())
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use crate::{Background, Config, Db, Env, OpenOptions};
+
+    #[test]
+    fn a_memtable_is_sealed_when_it_has_no_room_not_before() {
+        for memtable_bytes in [256 << 10, 4 << 20, 6 << 20] {
+            let config = Config { memory_bytes: 64 << 20, memtable_bytes, ..Config::default() };
+            let background = Background::Stepped;
+            let options = OpenOptions { env: Env::memory(), background, read_only: false };
+            let db = Db::open_in("/db", config, options).unwrap();
+            let tree = db.tree_or_create("t").unwrap();
+            // In no order, so that the places that are remembered take memory, too.
+            let mut key = 1u64;
+            let mut written = 0;
+            while tree.inner.state.load().sealed.is_empty() {
+                key = key.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                tree.put(&key.to_be_bytes(), &[7; 250]).unwrap();
+                written += 258;
+            }
+            let taken = tree.inner.state.load().sealed[0].bytes() as u64;
+            assert!(taken <= memtable_bytes + memtable_bytes / 32, "{taken} of {memtable_bytes}");
+            // The rest is what a node takes beside its key and value.
+            assert!(written > memtable_bytes / 4 * 3, "{written} of {memtable_bytes}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The settings in use.
 
 use crate::base::config::{Config, SyncPolicy, TreeConfig};
+use crate::memtable::Memtable;
 use crate::write::space;
 
 /// The share of the memory that what merges hold is meant to be: one in so many.
@@ -11,8 +12,10 @@ const MERGES_SHARE: u64 = 8;
 pub struct Settings {
     /// The bound on memory, in bytes.
     pub memory_bytes: u64,
-    /// The size at which a memtable is sealed, in bytes.
+    /// The memory that a memtable may take, in bytes.
     pub memtable_bytes: u64,
+    /// How much of it is in use when a memtable is sealed, in bytes.
+    pub memtable_full_bytes: u64,
     /// Active and sealed memtables of all trees together may take this much; then writers wait.
     pub memtables_bytes_max: u64,
     /// The aim for the size of a table, in bytes.
@@ -46,6 +49,7 @@ impl Settings {
         Settings {
             memory_bytes,
             memtable_bytes,
+            memtable_full_bytes: Memtable::full_bytes(memtable_bytes),
             memtables_bytes_max,
             table_bytes: space::table_bytes(config.space_limit, config.table_bytes),
             background_threads: match config.background_threads {
