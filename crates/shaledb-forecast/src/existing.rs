@@ -143,17 +143,27 @@ fn within(low: &[u8], high: &[u8], key: &[u8]) -> f64 {
     if high <= low { 0.0 } else { ((number(key) - low) / (high - low)).clamp(0.0, 1.0) }
 }
 
-/// What a table of a database holds, as far as its description tells: below level 0 in the level
-/// with all rows these, and above it updates of them.
-pub fn content(placed: &Placed, is_bottom: bool, keys: &Keys) -> Content {
+/// Of the rows above the lowest of these levels, the share that is only there, if there are `rows`
+/// in all: a load has brought them, and no merge has taken them down.
+pub fn only_above(levels: &[Vec<Placed>], rows: f64) -> f64 {
+    let of = |tables: &Vec<Placed>| -> f64 {
+        tables.iter().map(|placed| (placed.table.entries - placed.table.deletes) as f64).sum()
+    };
+    let mut puts = levels.iter().map(of).rev().skip_while(|puts| *puts == 0.0);
+    let bottom = puts.next().unwrap_or_default();
+    ((rows - bottom) / puts.sum::<f64>().max(1.0)).clamp(0.0, 1.0)
+}
+
+/// What a table of a database holds, as far as its description tells. A share of its rows is at no
+/// other place: all of them in the lowest level. The others are updates.
+pub fn content(placed: &Placed, only_here: f64, keys: &Keys) -> Content {
     let width = share(placed.start, placed.end).max(1e-19);
     let deletes = placed.table.deletes as f64 / width;
     let puts = (placed.table.entries - placed.table.deletes) as f64 / width;
-    let density = if is_bottom {
-        Density { rows: puts, draws: 0.0, deletes }
-    } else {
-        Density { rows: 0.0, draws: keys.writes_for(puts.min(0.95 * keys.count())), deletes }
-    };
+    let rows = only_here * puts;
+    let met = (puts - rows) / (1.0 - (rows / keys.count()).min(0.95));
+    let draws = keys.writes_for(met.min(0.95 * keys.count()));
+    let density = Density { rows, draws, deletes };
     let piece = Piece { start: placed.start, end: placed.end, density };
     Content { pieces: vec![piece], dropped_to: 0 }
 }
@@ -191,5 +201,23 @@ mod tests {
         assert_eq!((at(0, 0), at(5, 0)), ([0.0, 100.0], [0.0, 30.0]));
         assert!(placed[5][1].start >= placed[5][0].end);
         assert_eq!((existing.rows(), existing.ratio()), (100.0, 2.0));
+    }
+
+    #[test]
+    fn rows_that_no_merge_has_taken_down_are_at_no_other_place() {
+        let mut levels = vec![Vec::new(); LEVELS];
+        levels[0] = vec![table("a", "z", 1000)];
+        levels[5] = vec![table("a", "z", 1000)];
+        levels[6] = vec![table("a", "z", 8000)];
+        let existing = Existing { name: "t".into(), config: TreeConfig::default(), levels };
+        let placed = existing.placed();
+        // 800 below, 200 above.
+        for (rows, share) in [(1000.0, 1.0), (900.0, 0.5), (800.0, 0.0), (700.0, 0.0)] {
+            assert_eq!(only_above(&placed, rows), share, "{rows} rows");
+        }
+        let keys = Keys::new(900.0, crate::keys::Skew::Uniform);
+        let half = content(&placed[5][0], 0.5, &keys);
+        assert!((half.puts(&keys) - 100.0).abs() < 2.0, "{}", half.puts(&keys));
+        assert!((half.pieces[0].density.rows - 50.0).abs() < 1.0);
     }
 }

@@ -147,7 +147,7 @@ impl<'a> Run<'a> {
         // A part of its tables would be another tree.
         let is_whole = start_bytes >= 0.999 * scenario.start_bytes;
         match scenario.existing.as_ref().filter(|_| !run.is_coarse && is_whole) {
-            Some(existing) => run.tree.adopt(existing, &run.keys),
+            Some(existing) => run.tree.adopt(existing, rows, &run.keys),
             None => run.fill(rows),
         }
         let limit = config.space_limit as f64;

@@ -82,3 +82,33 @@ pub struct Flush {
     /// How many memtables it is made of.
     pub memtables: usize,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_end_one_by_one_and_those_that_wait_follow() {
+        let mut running = Running {
+            merge: None,
+            level0_tables: 0,
+            job: Job { cpu: 1.0, bytes: 0.0, threads: 0.0 },
+            codec: 0.0,
+            read: 0.0,
+            written: 0.0,
+            raw: 0.0,
+            level: 6,
+            active: vec![0.3, 0.5],
+            waiting: VecDeque::from([0.2]),
+            began: 0.0,
+        };
+        // Two threads do half of all in a second: the first part ends after 1.2.
+        assert!((running.seconds_to_end_of_part(0.5) - 1.2).abs() < 1e-9);
+        assert!((running.advance(0.6) - 0.6).abs() < 1e-9);
+        assert_eq!((running.threads(), running.has_ended()), (1.0, false));
+        assert!((running.left() - 0.4).abs() < 1e-9);
+        running.active.extend(running.waiting.pop_front());
+        assert!((running.advance(0.4) - 0.4).abs() < 1e-9);
+        assert!(running.has_ended() && running.left() == 0.0);
+    }
+}

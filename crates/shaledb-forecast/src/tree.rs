@@ -105,6 +105,35 @@ pub struct Merged {
     pub reused: f64,
 }
 
+/// The inputs of a merge that are of its output level, or those from above.
+#[derive(Default)]
+struct Input {
+    /// Where each table begins and ends, and its entries.
+    tables: Vec<(u64, u64, u64)>,
+    /// CPU seconds to decompress them.
+    decompress_seconds: f64,
+}
+
+impl Input {
+    fn rows(&self) -> f64 {
+        self.tables.iter().map(|table| table.2 as f64).sum()
+    }
+
+    /// The rows of blocks, each of so many rows, that no row from above meets: all that lie before
+    /// and behind these, and some between them.
+    fn rows_not_met(&self, above: &Input, rows_of_block: f64) -> f64 {
+        let from = above.tables.iter().map(|table| table.0).min().unwrap_or(u64::MAX);
+        let to = above.tables.iter().map(|table| table.1).max().unwrap_or(0);
+        let between = |&(start, end, entries): &(u64, u64, u64)| {
+            let met = share(start.max(from), end.min(to));
+            entries as f64 * (met / share(start, end).max(1e-18)).min(1.0)
+        };
+        let between: f64 = self.tables.iter().map(between).sum();
+        let density = above.rows() / between.max(1.0);
+        self.rows() - between + between * (-density * rows_of_block).exp()
+    }
+}
+
 impl Tree {
     /// An empty tree.
     pub fn new(scenario: &Scenario, settings: Settings) -> Tree {
@@ -219,14 +248,16 @@ impl Tree {
         self.next_seq = self.next_seq.max(2);
     }
 
-    /// Takes the tables of a database that is there.
-    pub fn adopt(&mut self, existing: &Existing, keys: &Keys) {
+    /// Takes the tables of a database that is there and has so many rows.
+    pub fn adopt(&mut self, existing: &Existing, rows: f64, keys: &Keys) {
         let placed = existing.placed();
+        let only_above = existing::only_above(&placed, rows);
         let bottom = (1..placed.len()).rev().find(|level| !placed[*level].is_empty());
         for (level, tables) in placed.into_iter().enumerate() {
             for placed in tables {
                 self.next_id += 1;
-                let content = existing::content(&placed, Some(level) == bottom, keys);
+                let only_here = if Some(level) == bottom { 1.0 } else { only_above };
+                let content = existing::content(&placed, only_here, keys);
                 let mut table = placed.table;
                 self.next_seq = self.next_seq.max(table.max_seq + 1);
                 (table.id, table.range_deletes) = (self.next_id, 0);
@@ -273,21 +304,21 @@ impl Tree {
         if done.plan.action != Action::Merge {
             return done;
         }
-        let (mut above, mut there) = (0.0, 0.0);
         let mut inputs = Vec::new();
+        let (mut above, mut there) = (Input::default(), Input::default());
         for (level, ids) in &done.plan.inputs {
+            let is_there = *level == done.plan.output_level && *level > 0;
+            let input = if is_there { &mut there } else { &mut above };
             for table in self.shape.levels[*level].iter().filter(|table| ids.contains(&table.id)) {
                 inputs.extend(self.contents.get(&table.id));
                 let codec = table.codec.unwrap_or(Codec::None);
                 let choice = Choice { codec, dictionary: true, why: table.why };
-                let raw = table.raw_bytes as f64;
-                done.rows_in += table.entries as f64;
                 let cost = cost_of(&self.costs, choice);
-                done.decompress_seconds += raw * cost.decompress / 1e9;
-                let is_there = *level == done.plan.output_level && *level > 0;
-                *(if is_there { &mut there } else { &mut above }) += table.entries as f64;
+                input.decompress_seconds += table.raw_bytes as f64 * cost.decompress / 1e9;
+                input.tables.push((place(&table.smallest), place(&table.largest), table.entries));
             }
         }
+        done.rows_in = above.rows() + there.rows();
         let pieces = merged(&inputs);
         let dropped_to = inputs.iter().map(|content| content.dropped_to).max().unwrap_or(0);
         let tables = self.cut(&done.plan, pieces, dropped_to, keys);
@@ -303,16 +334,16 @@ impl Tree {
         }
         // A block that no row from above meets is copied as it is.
         let rows_of_block = self.block_bytes / (self.key_bytes + self.value_bytes).max(1.0);
-        if there > 0.0 {
-            done.reused = (-(above / there) * rows_of_block).exp() * there / (above + there);
-        }
+        let kept = there.rows_not_met(&above, rows_of_block);
+        done.reused = kept / done.rows_in.max(1.0);
         let anew = 1.0 - done.reused;
-        done.decompress_seconds *= anew;
+        done.decompress_seconds = above.decompress_seconds
+            + there.decompress_seconds * (1.0 - kept / there.rows().max(1.0));
         done.compress_seconds = done.raw_out * anew * cost_of(&self.costs, choice).compress / 1e9;
         done
     }
 
-    /// The shares of a merge's input that each of its parts has, if so many threads are free for it.
+    /// The shares of a merge's input that each of its parts has, if so many threads are free.
     pub fn parts(&self, merge: &Merged, free: usize) -> Vec<f64> {
         let plan = &merge.plan;
         let bytes = split::bytes_of_part(plan, free);
@@ -449,5 +480,27 @@ impl Tree {
     /// Bytes of all tables.
     pub fn bytes(&self) -> f64 {
         self.shape.levels.iter().flatten().map(|table| table.file_bytes as f64).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(tables: &[(u64, u64, u64)]) -> Input {
+        Input { tables: tables.to_vec(), decompress_seconds: 0.0 }
+    }
+
+    #[test]
+    fn blocks_before_and_behind_what_comes_are_copied() {
+        const PART: u64 = u64::MAX / 100;
+        let there = input(&[(0, 20 * PART, 2000), (20 * PART, 40 * PART, 2000)]);
+        // Dense: each block between is met.
+        let above = input(&[(10 * PART, 30 * PART, 2000)]);
+        assert!((there.rows_not_met(&above, 60.0) - 2000.0).abs() < 1.0);
+        // One row for each block, so that a part of e^-1 of the blocks has none.
+        let above = input(&[(0, 40 * PART, 4000 / 50)]);
+        assert!((there.rows_not_met(&above, 50.0) - 4000.0 / std::f64::consts::E).abs() < 5.0);
+        assert_eq!(input(&[]).rows_not_met(&above, 50.0), 0.0);
     }
 }

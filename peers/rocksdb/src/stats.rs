@@ -81,8 +81,7 @@ fn levels(text: &str) -> Vec<Level> {
             jobs: at("Comp(cnt)") as u64,
             seconds: at("Comp(sec)"),
             cpu_seconds: at("CompMergeCPU(sec)"),
-            codec: String::new(),
-            codec_why: String::new(),
+            ..Level::default()
         });
     }
     levels

@@ -53,7 +53,8 @@ fn choice(name: &str) -> Choice {
 /// What merges did with a level.
 struct Flow {
     choice: Choice,
-    /// Bytes that flushes and merges wrote to it, before compression.
+    /// Bytes that flushes and merges wrote to it, before compression; here and below without the
+    /// blocks that are copied as they are.
     written: f64,
     /// Bytes of its tables that merges read, before compression; `None` if it is not known what the
     /// level held before.
@@ -78,10 +79,11 @@ fn flows(chosen: &Chosen, costs: &Costs) -> Vec<Flow> {
         if level.read_bytes > 0 || level.written_bytes > 0 {
             from_above = gone.unwrap_or(0.0);
         }
+        let reused = level.reused_bytes as f64;
         flows.push(Flow {
             choice,
-            written: level.written_bytes as f64 / ratio,
-            read: gone.map(|gone| (own + gone) / ratio),
+            written: (level.written_bytes as f64 - reused).max(0.0) / ratio,
+            read: gone.map(|gone| ((own - reused).max(0.0) + gone) / ratio),
         });
     }
     flows

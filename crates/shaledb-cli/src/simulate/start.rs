@@ -74,12 +74,12 @@ pub(super) fn of_run(chosen: &Chosen) -> Start {
     };
     let kv = (row.workload == "kv").then(|| row.parameters.get("kv")).flatten();
     let kv: Option<KvOptions> = kv.and_then(|kv| serde_json::from_value(kv.clone()).ok());
-    if let Some(kv) = kv {
+    if let Some((kv, step)) = kv.and_then(|kv| kv.step(&row.step).ok().map(|step| (kv, step))) {
         (start.key, start.value) =
             (Some(kv.key_bytes as f64), Some(kv.pair_bytes() - kv.key_bytes as f64));
         let seed = row.parameters.get("seed").and_then(serde_json::Value::as_u64);
         let block = start.config.as_ref().map_or(16 << 10, |config| config.tree.block_bytes);
-        let sample = kv.sample(seed.unwrap_or_default(), SAMPLE_BYTES);
+        let sample = kv.sample(seed.unwrap_or_default(), step, SAMPLE_BYTES);
         let blocks: Vec<&[u8]> = sample.chunks(block as usize).collect();
         start.costs = Costs::measure(&blocks, None, &*Env::os().clock).map(|costs| {
             // Ratios are of the data; CPU is of this machine, which is not the run's.

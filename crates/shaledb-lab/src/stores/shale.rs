@@ -171,6 +171,7 @@ fn levels(stats: &shaledb::Stats) -> Vec<Level> {
         level.bytes += from.bytes;
         level.read_bytes += from.read_bytes;
         level.written_bytes += from.write_bytes;
+        level.reused_bytes += from.bytes_reused;
         level.jobs += from.jobs;
         level.seconds += from.seconds;
         level.cpu_seconds += from.cpu_seconds;

@@ -360,6 +360,7 @@ fn levels(engine: Engine, ops: f64, second: usize, kind: Kind) -> Vec<Level> {
         bytes: (user * share) as u64 + 4096,
         read_bytes: (user * amp * 1.1) as u64,
         written_bytes: (user * amp) as u64,
+        reused_bytes: 0,
         jobs: (1.0 + second / (2.0 + f64::from(number))) as u64,
         seconds: second * amp / 20.0,
         cpu_seconds: second * amp / 22.0,

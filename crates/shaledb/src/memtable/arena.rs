@@ -47,8 +47,8 @@ pub(super) struct Arena {
     retired: AtomicUsize,
 }
 
-/// How many bytes of the chunks that fit into `most` bytes are in use when the next request may need
-/// another chunk: the last part, a 64th, is left to the requests that are on their way.
+/// How many bytes of the chunks that fit into `most` bytes are in use when the next request may
+/// need another chunk: the last part, a 64th, is left to the requests that are on their way.
 pub(super) fn full_bytes(most: u64) -> u64 {
     let (first, last) = (CHUNK_BYTES_MIN as u64, CHUNK_BYTES_MAX as u64);
     let (mut bytes, mut next) = (0, first);

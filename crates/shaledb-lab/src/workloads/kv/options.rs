@@ -210,18 +210,25 @@ impl KvOptions {
         self.data.values(seed, self.value_bytes, self.compressibility)
     }
 
-    /// So many bytes, or some more, of keys in order with their values, as a run with this seed
-    /// writes them.
-    pub fn sample(&self, seed: u64, bytes: usize) -> Vec<u8> {
+    /// So many bytes, or some more, of keys in order with their values, as a run with this seed has
+    /// them after a benchmark. Values that were not written in the order of their keys lie beside
+    /// others than those that they were drawn after, with which they may have much in common.
+    pub fn sample(&self, seed: u64, benchmark: Benchmark, bytes: usize) -> Vec<u8> {
         let (mut keys, mut values) = (Keys::new(self.key_bytes), self.values(seed));
         let mut random = Random::named(seed, "sample", 0);
-        let mut sample = Vec::with_capacity(bytes);
-        for number in 0.. {
-            if sample.len() >= bytes {
-                break;
-            }
+        let (mut drawn, mut sum) = (Vec::new(), 0);
+        while sum < bytes {
+            let value = values.next(&mut random).to_vec();
+            sum += self.key_bytes + value.len();
+            drawn.push(value);
+        }
+        if benchmark != Benchmark::Fillseq {
+            random.shuffle(&mut drawn);
+        }
+        let mut sample = Vec::with_capacity(sum);
+        for (number, value) in (0..).zip(&drawn) {
             sample.extend_from_slice(keys.key(number));
-            sample.extend_from_slice(values.next(&mut random));
+            sample.extend_from_slice(value);
         }
         sample
     }

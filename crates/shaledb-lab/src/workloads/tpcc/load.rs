@@ -277,8 +277,6 @@ fn each(scale: Scale) -> impl Iterator<Item = (u32, u32)> {
 /// The numbers from 1 to `count` in an order of chance.
 fn shuffled(random: &mut Random, count: u32) -> Vec<u32> {
     let mut all: Vec<u32> = (1..=count).collect();
-    for at in (1..all.len()).rev() {
-        all.swap(at, random.below(at as u64 + 1) as usize);
-    }
+    random.shuffle(&mut all);
     all
 }
