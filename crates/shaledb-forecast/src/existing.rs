@@ -144,14 +144,17 @@ fn within(low: &[u8], high: &[u8], key: &[u8]) -> f64 {
 }
 
 /// Of the rows above the lowest of these levels, the share that is only there, if there are `rows`
-/// in all: a load has brought them, and no merge has taken them down.
+/// in all: a load has brought them, and no merge has taken them down. A database that is there does
+/// not tell how many rows it has; all are taken to be in its largest level.
 pub fn only_above(levels: &[Vec<Placed>], rows: f64) -> f64 {
     let of = |tables: &Vec<Placed>| -> f64 {
         tables.iter().map(|placed| (placed.table.entries - placed.table.deletes) as f64).sum()
     };
-    let mut puts = levels.iter().map(of).rev().skip_while(|puts| *puts == 0.0);
-    let bottom = puts.next().unwrap_or_default();
-    ((rows - bottom) / puts.sum::<f64>().max(1.0)).clamp(0.0, 1.0)
+    let bottom = (1..levels.len()).rev().find(|level| !levels[*level].is_empty()).unwrap_or(0);
+    // Level 0 alone is all above.
+    let there = if bottom > 0 { of(&levels[bottom]) } else { 0.0 };
+    let above = levels[..bottom.max(1)].iter().map(of).sum::<f64>();
+    ((rows - there) / above.max(1.0)).clamp(0.0, 1.0)
 }
 
 /// What a table of a database holds, as far as its description tells. A share of its rows is at no
@@ -214,6 +217,10 @@ mod tests {
         // 800 below, 200 above.
         for (rows, share) in [(1000.0, 1.0), (900.0, 0.5), (800.0, 0.0), (700.0, 0.0)] {
             assert_eq!(only_above(&placed, rows), share, "{rows} rows");
+        }
+        let only_level0 = [placed[0].clone()];
+        for (rows, share) in [(100.0, 1.0), (50.0, 0.5)] {
+            assert_eq!(only_above(&only_level0, rows), share, "{rows} rows");
         }
         let keys = Keys::new(900.0, crate::keys::Skew::Uniform);
         let half = content(&placed[5][0], 0.5, &keys);

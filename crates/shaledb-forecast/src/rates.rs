@@ -135,33 +135,12 @@ pub fn share(scenario: &Scenario, wanted: &Wanted) -> Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Device, Load, USUAL_WORK, costs_of_ratio};
-
-    fn scenario() -> Scenario {
-        let device = Device {
-            bytes_per_second: 1e9,
-            reads_per_second: 1e4,
-            life_bytes: f64::INFINITY,
-            slower_each_year: 0.0,
-        };
-        Scenario {
-            key_bytes: 20.0,
-            value_bytes: 300.0,
-            start_bytes: 1e9,
-            compacted: false,
-            existing: None,
-            load: Load::updates(1e6),
-            days: 1.0,
-            machine: Machine { cores: 4.0, memory_bytes: 1 << 30, device, work: USUAL_WORK },
-            config: shaledb::Config::default(),
-            costs: costs_of_ratio(2.0),
-        }
-    }
+    use crate::scenario::sample;
 
     /// Whatever is wanted: no more than there is of cores, device and its reads.
     #[test]
     fn no_more_is_given_than_there_is() {
-        let scenario = scenario();
+        let scenario = sample();
         for threads in [1.0, 4.0, 30.0] {
             for (writes, reads) in [(1e3, 0.0), (1e6, 0.0), (1e4, 1e3), (1e5, 1e7), (1e9, 1e9)] {
                 for bytes in [0.0, 1e8, 1e12] {

@@ -420,6 +420,7 @@ impl<'a> Run<'a> {
         }
         match self.verdict {
             Verdict::None => {}
+            _ if self.state == SpaceState::Full => {}
             // Who writes less than is let through does not wait.
             Verdict::Slow { .. } if rates.writes < ALL_OF_IT * wanted.writes_max => {}
             Verdict::Slow { cause, .. } => {

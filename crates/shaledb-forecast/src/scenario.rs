@@ -231,6 +231,29 @@ pub fn costs_of_ratio(times: f64) -> Costs {
 }
 
 #[cfg(test)]
+/// A few million rows on a fast machine, for tests.
+pub(crate) fn sample() -> Scenario {
+    let device = Device {
+        bytes_per_second: 1e9,
+        reads_per_second: 1e4,
+        life_bytes: f64::INFINITY,
+        slower_each_year: 0.0,
+    };
+    Scenario {
+        key_bytes: 20.0,
+        value_bytes: 300.0,
+        start_bytes: 1e9,
+        compacted: false,
+        existing: None,
+        load: Load::updates(1e6),
+        days: 1.0,
+        machine: Machine { cores: 4.0, memory_bytes: 1 << 30, device, work: USUAL_WORK },
+        config: shaledb::Config::default(),
+        costs: costs_of_ratio(2.0),
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -43,6 +43,13 @@ fn place(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
+/// The part of a table from its first place to its last one (included) that lies in a range.
+fn part_of((first, last): (u64, u64), (from, to): (u64, u64)) -> f64 {
+    let width = |from: u64, to: u64| to.saturating_sub(from) as f64;
+    let end = last.saturating_add(1);
+    (width(first.max(from), end.min(to)) / width(first, end).max(1.0)).min(1.0)
+}
+
 /// What a codec does to the data; of one that was not measured, what the nearest one does.
 pub fn cost_of(costs: &Costs, choice: Choice) -> Cost {
     let dictionary = choice.dictionary && matches!(choice.codec, Codec::Zstd(_));
@@ -125,8 +132,7 @@ impl Input {
         let from = above.tables.iter().map(|table| table.0).min().unwrap_or(u64::MAX);
         let to = above.tables.iter().map(|table| table.1).max().unwrap_or(0);
         let between = |&(start, end, entries): &(u64, u64, u64)| {
-            let met = share(start.max(from), end.min(to));
-            entries as f64 * (met / share(start, end).max(1e-18)).min(1.0)
+            entries as f64 * part_of((start, end), (from, to.saturating_add(1)))
         };
         let between: f64 = self.tables.iter().map(between).sum();
         let density = above.rows() / between.max(1.0);
@@ -360,7 +366,7 @@ impl Tree {
         for (level, ids) in &plan.inputs {
             for table in of_level(level, ids) {
                 let (start, end) = (place(&table.smallest), place(&table.largest));
-                let inside = |at: u64| key(start + (end - start) / pieces * at);
+                let inside = |at: u64| key(start + end.saturating_sub(start) / pieces * at);
                 let whole = is_output(*level) && table.file_bytes <= bytes / split::PIECES;
                 let keys = if whole { Vec::new() } else { (1..pieces).map(inside).collect() };
                 cuts.push(Cuts { table, keys });
@@ -375,14 +381,15 @@ impl Tree {
             let to = part.end.as_deref().map_or(u64::MAX, place);
             let of = |cuts: &Cuts<'_>| {
                 let (start, end) = (place(&cuts.table.smallest), place(&cuts.table.largest));
-                let met = share(start.max(from), end.min(to));
-                cuts.table.file_bytes as f64 * met / share(start, end).max(1e-18)
+                cuts.table.file_bytes as f64 * part_of((start, end), (from, to))
             };
             cuts.iter().map(of).sum()
         };
         let shares: Vec<f64> = parts.iter().map(bytes_of).collect();
         let all: f64 = shares.iter().sum::<f64>().max(1e-9);
-        shares.into_iter().map(|bytes| bytes / all).filter(|share| *share > 1e-6).collect()
+        let shares = shares.into_iter().map(|bytes| bytes / all);
+        let shares: Vec<f64> = shares.filter(|share| *share > 1e-6).collect();
+        if shares.is_empty() { vec![1.0] } else { shares }
     }
 
     /// Cuts what a merge makes into tables, where the engine would.
@@ -486,6 +493,8 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::Skew;
+    use crate::scenario::sample;
 
     fn input(tables: &[(u64, u64, u64)]) -> Input {
         Input { tables: tables.to_vec(), decompress_seconds: 0.0 }
@@ -502,5 +511,39 @@ mod tests {
         let above = input(&[(0, 40 * PART, 4000 / 50)]);
         assert!((there.rows_not_met(&above, 50.0) - 4000.0 / std::f64::consts::E).abs() < 5.0);
         assert_eq!(input(&[]).rows_not_met(&above, 50.0), 0.0);
+    }
+
+    #[test]
+    fn parts_are_all_of_a_merge_and_one_of_tables_without_width() {
+        assert_eq!(part_of((5, 5), (0, 5)), 0.0);
+        assert_eq!(part_of((5, 5), (5, 9)), 1.0);
+        assert_eq!(part_of((0, 99), (25, 50)), 0.25);
+        let scenario = sample();
+        let settings = Settings {
+            memtable_bytes: 4 << 20,
+            table_bytes: 16 << 20,
+            codecs: scenario.config.tree.codecs.into(),
+            filter_bits: 10,
+            building: false,
+        };
+        let keys = Keys::new(1e6, Skew::Uniform);
+        for narrow in [false, true] {
+            let mut tree = Tree::new(&scenario, settings.clone());
+            let all = Density { rows: 3e5, ..Density::default() };
+            tree.fill(LAST, (0, u64::MAX), all, &keys);
+            let (from, to) = if narrow { (7, 8) } else { (0, u64::MAX) };
+            let rows = if narrow { 1.0 / share(from, to) } else { 1.0 };
+            for _ in 0..16 {
+                let density = Density { rows: 2e4 * rows, ..Density::default() };
+                tree.flush(Content::even(from, to, density), &keys);
+            }
+            let plan = tree.pick(false, Space::default()).expect("level 0 is full");
+            let merge = tree.start(plan, &keys);
+            for free in 1..4 {
+                let parts = tree.parts(&merge, free);
+                assert!((parts.iter().sum::<f64>() - 1.0).abs() < 1e-3, "{parts:?}");
+                assert!(narrow || parts.len() >= free, "{free} threads: {parts:?}");
+            }
+        }
     }
 }

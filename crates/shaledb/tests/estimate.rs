@@ -26,7 +26,8 @@ impl World {
         let env = Env::memory();
         let options = OpenOptions { env, background: Background::Stepped, read_only: false };
         let tree = TreeConfig { filter_bits, ..TreeConfig::default() };
-        let config = Config { memory_bytes: 64 << 20, tree, ..Config::default() };
+        let config =
+            Config { memory_bytes: 64 << 20, memtable_bytes: 16 << 20, tree, ..Config::default() };
         let db = Db::open_in("/db", config, options).unwrap();
         let tree = db.tree_or_create("t").unwrap();
         World { db, tree, keys: BTreeSet::new(), writes: 0, random: Pcg64Mcg::seed_from_u64(7) }

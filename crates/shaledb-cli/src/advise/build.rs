@@ -176,7 +176,7 @@ impl Workshop {
             None => {
                 db.write(&batch, WriteOptions::default())?;
                 built.memtable_bytes =
-                    db.stats().trees.iter().map(|tree| tree.memtable_bytes).sum();
+                    db.stats().trees.iter().map(|tree| tree.memtable_used_bytes).sum();
                 db.flush()?;
                 if merged {
                     tree.compact()?;

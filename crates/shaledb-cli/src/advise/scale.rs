@@ -82,15 +82,15 @@ impl LoadModel {
     pub(super) fn new(sample: &Sample, memory: u64, workshop: &Workshop) -> Outcome<LoadModel> {
         let memory_bytes = memory_bytes(memory)?;
         let config = Config { memory_bytes, ..Config::default() };
-        let memtable_bytes = SettingsInUse::resolve(&config, memory_bytes, 1).memtable_bytes;
-        // As large as it will be, since a memtable takes its memory in chunks.
+        let settings = SettingsInUse::resolve(&config, memory_bytes, 1);
+        let memtable_bytes = settings.memtable_bytes;
         let parts = Parts { memtable_bytes, ..Parts::default() };
         let load = Load { choice: usual(Codec::None, &[]), parts, direct: false, merged: false };
         let most = memtable_bytes as f64 * NOT_SEALED;
         let built =
             workshop.load(load, &mut copies(sample, sample.total_bytes().min(most)), &[])?;
         let of_byte = built.memtable_bytes as f64 / built.bytes.max(1) as f64;
-        let memtables = of_byte * sample.total_bytes() / memtable_bytes as f64;
+        let memtables = of_byte * sample.total_bytes() / settings.memtable_full_bytes as f64;
         let of_sample = (of_byte * sample.bytes as f64) as u64;
         // Of more memtables than this an eighth of the sample cannot fill as many.
         let most = (of_sample as f64 / PART as f64 / MEMTABLE_BYTES_MIN as f64).max(1.0);

@@ -8,7 +8,7 @@ use shaledb::compaction::policy::candidates::{Costs, YARDSTICK};
 use shaledb::{Config, Env};
 use shaledb_forecast::Existing;
 use shaledb_forecast::sums::LevelSum;
-use shaledb_lab::workloads::kv::KvOptions;
+use shaledb_lab::workloads::kv::{Benchmark, KvOptions};
 use std::path::Path;
 
 /// Bytes of a run's rows that are compressed, to know what codecs do to them.
@@ -74,12 +74,14 @@ pub(super) fn of_run(chosen: &Chosen) -> Start {
     };
     let kv = (row.workload == "kv").then(|| row.parameters.get("kv")).flatten();
     let kv: Option<KvOptions> = kv.and_then(|kv| serde_json::from_value(kv.clone()).ok());
-    if let Some((kv, step)) = kv.and_then(|kv| kv.step(&row.step).ok().map(|step| (kv, step))) {
+    if let Some(kv) = &kv {
         (start.key, start.value) =
             (Some(kv.key_bytes as f64), Some(kv.pair_bytes() - kv.key_bytes as f64));
         let seed = row.parameters.get("seed").and_then(serde_json::Value::as_u64);
         let block = start.config.as_ref().map_or(16 << 10, |config| config.tree.block_bytes);
-        let sample = kv.sample(seed.unwrap_or_default(), step, SAMPLE_BYTES);
+        // Of a step that writes nothing it is not known what did.
+        let in_order = !kv.step(&row.step).is_ok_and(Benchmark::writes_in_no_order);
+        let sample = kv.sample(seed.unwrap_or_default(), in_order, SAMPLE_BYTES);
         let blocks: Vec<&[u8]> = sample.chunks(block as usize).collect();
         start.costs = Costs::measure(&blocks, None, &*Env::os().clock).map(|costs| {
             // Ratios are of the data; CPU is of this machine, which is not the run's.

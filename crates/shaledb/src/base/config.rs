@@ -293,8 +293,9 @@ pub struct Config {
     /// 64 TiB; 0 (the default) takes a quarter of the machine's (or its cgroup's) memory, but at
     /// least 64 MiB. It is taken as it is used.
     pub memory_bytes: u64,
-    /// The size at which a memtable is sealed and flushed, in bytes: 64 KiB to 1 GiB and at most a
-    /// quarter of `memory_bytes`; 0 (the default) takes a sixteenth of that, at most 64 MiB.
+    /// The memory of a memtable, in bytes, which is sealed and flushed when it is used: 64 KiB to
+    /// 1 GiB and at most a quarter of `memory_bytes`; 0 (the default) takes a sixteenth of that, at
+    /// most 64 MiB.
     pub memtable_bytes: u64,
     /// The aim for the size of a table file, in bytes: 64 KiB to 1 GiB, default 64 MiB.
     pub table_bytes: u64,

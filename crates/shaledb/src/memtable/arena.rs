@@ -47,19 +47,20 @@ pub(super) struct Arena {
     retired: AtomicUsize,
 }
 
-/// How many bytes of the chunks that fit into `most` bytes are in use when the next request may
-/// need another chunk: the last part, a 64th, is left to the requests that are on their way.
+/// How many bytes are in use when an arena that is to take `most` bytes is full: those of the
+/// chunks that fit, but for a 64th and at most 256 KiB, so that the requests on their way need no
+/// other chunk. Of chunks that are not yet on huge pages only what is in use takes memory.
 pub(super) fn full_bytes(most: u64) -> u64 {
-    let (first, last) = (CHUNK_BYTES_MIN as u64, CHUNK_BYTES_MAX as u64);
-    let (mut bytes, mut next) = (0, first);
-    while next < last && bytes + next <= most {
-        bytes += next;
-        next *= 2;
-    }
-    if next == last {
-        bytes += most.saturating_sub(bytes) / last * last;
-    }
-    bytes.max(first) / 64 * 63
+    let last = CHUNK_BYTES_MAX as u64;
+    let growing = 2 * last - CHUNK_BYTES_MIN as u64;
+    let bytes = if most < growing { most } else { growing + (most - growing) / last * last };
+    bytes - (bytes / 64).min(last / 8)
+}
+
+/// The bytes of the last chunk where all take about `most` bytes, at most.
+#[inline]
+pub(super) fn last_chunk_bytes(most: u64) -> u64 {
+    most.min(CHUNK_BYTES_MAX as u64)
 }
 
 struct Chunks {

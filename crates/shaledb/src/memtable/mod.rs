@@ -149,10 +149,17 @@ impl Memtable {
         arena::full_bytes(most)
     }
 
-    /// Whether so many bytes are in use. Of range deletes all count that are in memory.
+    /// The bytes of the last chunk of a memtable that takes `most` bytes, about.
+    pub fn chunk_bytes(most: u64) -> u64 {
+        arena::last_chunk_bytes(most)
+    }
+
+    /// Whether so many bytes are in use, or a chunk more than `most` is taken, since values left
+    /// much of some chunks over. Of range deletes all count that are in memory.
     #[inline]
-    pub fn is_full(&self, full_bytes: u64) -> bool {
+    pub fn is_full(&self, full_bytes: u64, most: u64) -> bool {
         (self.list.used_bytes() + self.ranges.bytes()) as u64 >= full_bytes
+            || self.bytes() as u64 >= most + Self::chunk_bytes(most)
     }
 
     /// How many operations went in, range deletes included.

@@ -74,6 +74,19 @@ impl Benchmark {
         }
     }
 
+    /// Whether it writes rows, and not in the order of their keys.
+    pub fn writes_in_no_order(self) -> bool {
+        let is_fill = self.is_fill() && self != Benchmark::Fillseq;
+        is_fill
+            || matches!(
+                self,
+                Benchmark::Overwrite
+                    | Benchmark::Readwhilewriting
+                    | Benchmark::Readrandomwriterandom
+                    | Benchmark::Updaterandom
+            )
+    }
+
     /// Whether it begins with a new database.
     pub fn is_fill(self) -> bool {
         matches!(self, Benchmark::Fillseq | Benchmark::Fillrandom | Benchmark::Filluniquerandom)

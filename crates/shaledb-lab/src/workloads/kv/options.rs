@@ -211,9 +211,9 @@ impl KvOptions {
     }
 
     /// So many bytes, or some more, of keys in order with their values, as a run with this seed has
-    /// them after a benchmark. Values that were not written in the order of their keys lie beside
-    /// others than those that they were drawn after, with which they may have much in common.
-    pub fn sample(&self, seed: u64, benchmark: Benchmark, bytes: usize) -> Vec<u8> {
+    /// them. Values that were not written in the order of their keys lie beside others than those
+    /// that they were drawn after, with which they may have much in common.
+    pub fn sample(&self, seed: u64, in_order: bool, bytes: usize) -> Vec<u8> {
         let (mut keys, mut values) = (Keys::new(self.key_bytes), self.values(seed));
         let mut random = Random::named(seed, "sample", 0);
         let (mut drawn, mut sum) = (Vec::new(), 0);
@@ -222,7 +222,7 @@ impl KvOptions {
             sum += self.key_bytes + value.len();
             drawn.push(value);
         }
-        if benchmark != Benchmark::Fillseq {
+        if !in_order {
             random.shuffle(&mut drawn);
         }
         let mut sample = Vec::with_capacity(sum);

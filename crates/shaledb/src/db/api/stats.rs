@@ -6,6 +6,7 @@ use crate::base::config::Codec;
 use crate::base::stats::{Counter, Timed, Totals};
 use crate::compaction::score::Targets;
 use crate::db::core::{Core, TreeCore};
+use crate::memtable::Memtable;
 use crate::table::Blob;
 use crate::table::meta::{FileId, Why};
 use crate::write::space::{self, SpaceState};
@@ -97,8 +98,10 @@ pub struct TreeStats {
     pub levels: Vec<LevelStats>,
     /// Bytes that flushes of this tree have written.
     pub flush_bytes: u64,
-    /// Bytes of its memtables.
+    /// Bytes of memory that its memtables have taken.
     pub memtable_bytes: u64,
+    /// Bytes of that in use.
+    pub memtable_used_bytes: u64,
     /// Sealed memtables that wait for their flush.
     pub memtables_sealed: u64,
     /// Compactions by reason.
@@ -370,11 +373,14 @@ impl Core {
             blobs.extend(memtable.attached::<Blob>().iter().map(|blob| blob.id()));
             memtable_entries += memtable.count();
         }
-        let memtables = state.memtables();
+        let sum = |of: &dyn Fn(&Memtable) -> usize| -> u64 {
+            state.memtables().map(|memtable| of(memtable) as u64).sum()
+        };
         TreeStats {
             name: tree.name.clone(),
             flush_bytes: counters.flush_bytes,
-            memtable_bytes: memtables.map(|memtable| memtable.bytes() as u64).sum(),
+            memtable_bytes: sum(&Memtable::bytes),
+            memtable_used_bytes: sum(&Memtable::used_bytes),
             memtables_sealed: state.sealed.len() as u64,
             compactions: counters.reasons.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect(),
             debt_bytes: self.sched.lock().debts.get(&tree.id).map_or(0, |debt| debt.bytes),

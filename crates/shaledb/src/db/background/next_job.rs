@@ -136,7 +136,7 @@ impl Core {
             assert!(state.flushing.insert(id), "a tree has one flush at a time");
             chosen.push(tree.clone());
             bytes += own;
-            if bytes >= self.settings.memtable_bytes || chosen.len() == FLUSH_TREES_MAX {
+            if bytes >= self.settings.memtable_full_bytes || chosen.len() == FLUSH_TREES_MAX {
                 break;
             }
         }

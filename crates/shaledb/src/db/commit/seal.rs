@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
-use crate::db::core::{Core, Leader, TreeCore, Trees};
+use crate::db::core::{Core, Leader, Settings, TreeCore, Trees};
 use crate::memtable::Memtable;
 use crate::state::TreeState;
 use crate::version::TreeId;
@@ -17,7 +17,8 @@ const LOG_MEMTABLES: u64 = 2;
 
 impl Core {
     pub fn is_full(&self, memtable: &Memtable) -> bool {
-        memtable.is_full(self.settings.memtable_full_bytes)
+        let Settings { memtable_bytes, memtable_full_bytes, .. } = self.settings;
+        memtable.is_full(memtable_full_bytes, memtable_bytes)
     }
 
     /// After `bytes` have been written: seals the memtables that are full, the largest one while
@@ -43,7 +44,10 @@ impl Core {
         }
         active.sort_by_key(|(bytes, tree)| (*bytes, tree.id));
         let mut total: u64 = active.iter().map(|(bytes, _)| bytes).sum();
-        while total > self.settings.memtables_bytes_max / 2
+        // A chunk that has just begun is no reason.
+        let most = self.settings.memtables_bytes_max / 2
+            + Memtable::chunk_bytes(self.settings.memtable_bytes);
+        while total > most
             && let Some((bytes, tree)) = active.pop()
         {
             full.push(tree);
@@ -134,26 +138,60 @@ impl Core {
 mod tests {
     use crate::{Background, Config, Db, Env, OpenOptions};
 
+    /// In no order, so that the places that are remembered take memory, too.
+    fn next(key: &mut u64) -> [u8; 8] {
+        *key = key.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        key.to_be_bytes()
+    }
+
+    fn opened(memory_bytes: u64, memtable_bytes: u64) -> Db {
+        let config = Config { memory_bytes, memtable_bytes, ..Config::default() };
+        let background = Background::Stepped;
+        let options = OpenOptions { env: Env::memory(), background, read_only: false };
+        Db::open_in("/db", config, options).unwrap()
+    }
+
     #[test]
     fn a_memtable_is_sealed_when_it_has_no_room_not_before() {
-        for memtable_bytes in [256 << 10, 4 << 20, 6 << 20] {
-            let config = Config { memory_bytes: 64 << 20, memtable_bytes, ..Config::default() };
-            let background = Background::Stepped;
-            let options = OpenOptions { env: Env::memory(), background, read_only: false };
-            let db = Db::open_in("/db", config, options).unwrap();
-            let tree = db.tree_or_create("t").unwrap();
-            // In no order, so that the places that are remembered take memory, too.
-            let mut key = 1u64;
-            let mut written = 0;
-            while tree.inner.state.load().sealed.is_empty() {
-                key = key.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                tree.put(&key.to_be_bytes(), &[7; 250]).unwrap();
+        for (memory, bytes, trees) in [
+            (64 << 20, 64 << 10, 1),
+            (64 << 20, 200 << 10, 1),
+            (64 << 20, 4 << 20, 1),
+            (64 << 20, 6 << 20, 1),
+            // The bound of all of them together is near.
+            (16 << 20, 4 << 20, 1),
+            (64 << 20, 4 << 20, 2),
+        ] {
+            let db = opened(memory, bytes);
+            let names = ["a", "b"];
+            let trees: Vec<_> =
+                names[..trees].iter().map(|name| db.tree_or_create(name).unwrap()).collect();
+            let sealed = |tree: &crate::Tree| tree.inner.state.load().sealed.first().cloned();
+            let (mut key, mut written) = (1u64, 0);
+            while trees.iter().all(|tree| sealed(tree).is_none()) {
+                for tree in &trees {
+                    tree.put(&next(&mut key), &[7; 250]).unwrap();
+                }
                 written += 258;
             }
-            let taken = tree.inner.state.load().sealed[0].bytes() as u64;
-            assert!(taken <= memtable_bytes + memtable_bytes / 32, "{taken} of {memtable_bytes}");
+            let taken = trees.iter().find_map(sealed).unwrap().used_bytes() as u64;
+            assert!(taken <= bytes, "{taken} of {bytes}");
             // The rest is what a node takes beside its key and value.
-            assert!(written > memtable_bytes / 4 * 3, "{written} of {memtable_bytes}");
+            assert!(written > bytes / 4 * 3, "{written} of {bytes}");
         }
+    }
+
+    #[test]
+    fn what_values_leave_over_of_chunks_counts_at_last() {
+        let db = opened(256 << 20, 16 << 20);
+        let tree = db.tree_or_create("t").unwrap();
+        let mut key = 1u64;
+        while tree.inner.state.load().sealed.is_empty() {
+            tree.put(&next(&mut key), &vec![7; 500 << 10]).unwrap();
+        }
+        let sealed = tree.inner.state.load().sealed[0].clone();
+        let (taken, used) = (sealed.bytes(), sealed.used_bytes());
+        assert!(taken <= 20 << 20, "{taken}");
+        assert!(used >= 12 << 20, "{used}");
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct Replay<'a> {
 /// All memtables are counted when they may have grown by this part of their bound.
 const COUNT_SHARE: u64 = 64;
 /// What an entry takes in a memtable beside key and value, about.
-const ENTRY_BYTES: usize = 40;
+const ENTRY_BYTES: usize = 56;
 
 impl Replay<'_> {
     pub fn new<'a>(core: &'a Core, recovered: &Recovered) -> Replay<'a> {
@@ -63,7 +63,7 @@ impl Replay<'_> {
             state.active.needs_log_from(from);
         }
         core.apply_op(&state.active, op);
-        let is_full = state.active.bytes() as u64 >= core.settings.memtable_bytes;
+        let is_full = core.is_full(&state.active);
         if is_full && !core.read_only && !self.full.iter().any(|full| full.id == op.tree) {
             self.full.push(tree.clone());
         }
