@@ -41,7 +41,7 @@ fn open<E: Engine>() -> Opened<E> {
     let dir = tempfile::tempdir().unwrap();
     // Small enough for a few flushes and compactions. What `auto` takes depends on how busy the
     // machine is, and so do sizes.
-    let codecs = "zstd:3".parse().unwrap();
+    let codecs = "zstd:1".parse().unwrap();
     let setup = Setup { memtable: 2 << 20, memory: 64 << 20, codecs, ..Setup::default() };
     Opened(KvStore::open(&dir.path().join("store"), &setup, &TREES).unwrap(), dir)
 }
