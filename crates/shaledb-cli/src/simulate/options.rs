@@ -35,7 +35,7 @@ enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Care {
     /// A second: to compare, not to plan. Of large or growing data write amplification comes out
-    /// far too low
+    /// wrong by a lot
     Little,
     /// Some seconds
     Usual,
