@@ -14,9 +14,10 @@ use shaledb::compaction::policy::chosen::Choice;
 use shaledb::compaction::policy::{self, LAST};
 use shaledb::compaction::range::overlapping;
 use shaledb::compaction::score::Targets;
-use shaledb::compaction::split::{self, Cuts, OutputCut, Part};
+use shaledb::compaction::split::{self, OutputCut, Part};
 use shaledb::table::meta::{FileId, TableMeta};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 /// What an entry takes in a block beside its key and value, with a sequence number and without.
@@ -351,39 +352,25 @@ impl Tree {
 
     /// The shares of a merge's input that each of its parts has, if so many threads are free.
     pub fn parts(&self, merge: &Merged, free: usize) -> Vec<f64> {
-        let plan = &merge.plan;
-        let bytes = split::bytes_of_part(plan, free);
-        if plan.input_bytes <= bytes {
-            return vec![1.0];
-        }
-        let of_level = |level: &usize, ids: &[FileId]| {
+        let of_plan = merge.plan.inputs.iter().flat_map(|(level, ids)| {
             let tables = self.shape.levels[*level].iter();
-            tables.filter(|table| ids.contains(&table.id)).collect::<Vec<_>>()
+            tables.filter(|table| ids.contains(&table.id)).map(|table| (*level, &**table))
+        });
+        let tables: Vec<(usize, &TableMeta)> = of_plan.collect();
+        let bounds = |table: &TableMeta| (place(&table.smallest), place(&table.largest));
+        let points = |at: usize, pieces: u64| {
+            let (start, end) = bounds(tables[at].1);
+            let inside = |at: u64| key(start + end.saturating_sub(start) / pieces * at);
+            Ok::<_, Infallible>((1..pieces).map(inside).collect())
         };
-        let is_output = |level: usize| level > 0 && level == plan.output_level;
-        let pieces = split::pieces_of_table(plan, bytes);
-        let (mut cuts, mut aligned) = (Vec::new(), Vec::new());
-        for (level, ids) in &plan.inputs {
-            for table in of_level(level, ids) {
-                let (start, end) = (place(&table.smallest), place(&table.largest));
-                let inside = |at: u64| key(start + end.saturating_sub(start) / pieces * at);
-                let whole = is_output(*level) && table.file_bytes <= bytes / split::PIECES;
-                let keys = if whole { Vec::new() } else { (1..pieces).map(inside).collect() };
-                cuts.push(Cuts { table, keys });
-                if is_output(*level) {
-                    aligned.push(table.smallest.as_slice());
-                }
-            }
-        }
-        let parts = split::parts(&cuts, &aligned, bytes);
+        let Ok(parts) = split::for_threads(&merge.plan, &tables, free, points);
         let bytes_of = |part: &Part| -> f64 {
             let from = part.start.as_deref().map_or(0, place);
             let to = part.end.as_deref().map_or(u64::MAX, place);
-            let of = |cuts: &Cuts<'_>| {
-                let (start, end) = (place(&cuts.table.smallest), place(&cuts.table.largest));
-                cuts.table.file_bytes as f64 * part_of((start, end), (from, to))
+            let of = |(_, table): &(usize, &TableMeta)| {
+                table.file_bytes as f64 * part_of(bounds(table), (from, to))
             };
-            cuts.iter().map(of).sum()
+            tables.iter().map(of).sum()
         };
         let shares: Vec<f64> = parts.iter().map(bytes_of).collect();
         let all: f64 = shares.iter().sum::<f64>().max(1e-9);

@@ -74,7 +74,7 @@ pub(super) fn of_run(chosen: &Chosen) -> Start {
     };
     let kv = (row.workload == "kv").then(|| row.parameters.get("kv")).flatten();
     let kv: Option<KvOptions> = kv.and_then(|kv| serde_json::from_value(kv.clone()).ok());
-    if let Some(kv) = &kv {
+    if let Some(kv) = kv {
         (start.key, start.value) =
             (Some(kv.key_bytes as f64), Some(kv.pair_bytes() - kv.key_bytes as f64));
         let seed = row.parameters.get("seed").and_then(serde_json::Value::as_u64);

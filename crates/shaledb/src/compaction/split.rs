@@ -12,20 +12,7 @@ const PART_TABLES: u64 = 4;
 
 /// Into how many pieces a table is cut for finding the bounds of parts, for each part that there
 /// will be.
-pub const PIECES: u64 = 4;
-
-/// The bytes that each part of a compaction is to have if `free` threads may share it now: small
-/// enough that a thread comes by the scheduler often, and so many parts that each has one.
-pub fn bytes_of_part(plan: &Plan, free: usize) -> u64 {
-    let share = (plan.input_bytes / free.max(1) as u64).max(PART_BYTES_MIN);
-    let bytes = plan.table_bytes.saturating_mul(PART_TABLES);
-    if free > 1 { bytes.min(share) } else { bytes }
-}
-
-/// Into how many pieces each input is cut to find the bounds of parts of so many bytes.
-pub fn pieces_of_table(plan: &Plan, bytes: u64) -> u64 {
-    PIECES * plan.input_bytes.div_ceil(bytes.max(1))
-}
+const PIECES: u64 = 4;
 
 /// A part of a compaction: the keys from `start` up to (not including) `end`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +38,39 @@ pub struct Cuts<'a> {
     pub table: &'a TableMeta,
     /// Keys that cut it into pieces of about equal bytes, ascending; may be empty.
     pub keys: Vec<Vec<u8>>,
+}
+
+/// Cuts a compaction of these tables, each with its level, into parts that `free` threads may share
+/// now: small enough that a thread comes by the scheduler often, and so many that each has one.
+/// `points` answers with keys that cut the table at this place of `inputs` into so many pieces.
+///
+/// # Errors
+/// Those of `points`.
+pub fn for_threads<E>(
+    plan: &Plan,
+    inputs: &[(usize, &TableMeta)],
+    free: usize,
+    mut points: impl FnMut(usize, u64) -> Result<Vec<Vec<u8>>, E>,
+) -> Result<Vec<Part>, E> {
+    let share = (plan.input_bytes / free.max(1) as u64).max(PART_BYTES_MIN);
+    let bytes = plan.table_bytes.saturating_mul(PART_TABLES);
+    let bytes = if free > 1 { bytes.min(share) } else { bytes };
+    if plan.input_bytes <= bytes {
+        return Ok(vec![Part::default()]);
+    }
+    let pieces = PIECES * plan.input_bytes.div_ceil(bytes);
+    let mut cuts = Vec::with_capacity(inputs.len());
+    let mut aligned = Vec::new();
+    for (at, &(level, table)) in inputs.iter().enumerate() {
+        let is_output = level > 0 && level == plan.output_level;
+        // A small table of a level in order has its bytes in one place.
+        let small = is_output && table.file_bytes <= bytes / PIECES;
+        cuts.push(Cuts { table, keys: if small { Vec::new() } else { points(at, pieces)? } });
+        if is_output {
+            aligned.push(table.smallest.as_slice());
+        }
+    }
+    Ok(parts(&cuts, &aligned, bytes))
 }
 
 /// Cuts a compaction into parts of about `bytes` each, if possible where one of the tables that

@@ -16,7 +16,7 @@ use crate::base::sync::{Arc, Mutex};
 use crate::compaction::job::{Context, Done, PartMerge};
 use crate::compaction::plan::Plan;
 use crate::compaction::room;
-use crate::compaction::split::{self, Cuts, Part};
+use crate::compaction::split::{self, Part};
 use crate::compaction::stages::{Removed, Stage, Stages};
 use crate::db::core::{Core, Inputs, MergeJob, Progress, TreeCore};
 use crate::fs::ledger::Payer;
@@ -136,26 +136,14 @@ impl Core {
             let codec = plan.choice.codec;
             return Ok(split::by_tables(&tables, bytes, &|table| room::output_bytes(table, codec)));
         }
-        let bytes = split::bytes_of_part(plan, free);
-        if plan.input_bytes <= bytes {
-            return Ok(vec![Part::default()]);
-        }
-        let pieces = split::pieces_of_table(plan, bytes);
-        let mut cuts = Vec::new();
-        let mut aligned = Vec::new();
-        for (level, tables) in inputs {
-            let is_output = *level > 0 && *level == plan.output_level;
-            for table in tables {
-                // A small table of a level in order has its bytes in one place.
-                let small = is_output && table.meta.file_bytes <= bytes / split::PIECES;
-                let keys = if small { Vec::new() } else { table.split_points(pieces as usize)? };
-                cuts.push(Cuts { table: &table.meta, keys });
-                if is_output {
-                    aligned.push(table.meta.smallest.as_slice());
-                }
-            }
-        }
-        Ok(split::parts(&cuts, &aligned, bytes))
+        let tables: Vec<(usize, &Arc<Table>)> = inputs
+            .iter()
+            .flat_map(|(level, tables)| tables.iter().map(|table| (*level, table)))
+            .collect();
+        let metas: Vec<_> = tables.iter().map(|(level, table)| (*level, &*table.meta)).collect();
+        split::for_threads(plan, &metas, free, |at, pieces| {
+            tables[at].1.split_points(pieces as usize)
+        })
     }
 
     /// Does one part, and installs the stage that it completes; answers whether the merge has
