@@ -35,6 +35,26 @@ pub(crate) struct RooflineOptions {
     #[arg(long, value_delimiter = ',', default_value = "none,mixed")]
     settings: Vec<String>,
 
+    /// Which tests
+    #[arg(long, default_value = TESTS)]
+    benchmarks: String,
+
+    /// The most seconds of a test but the fills
+    #[arg(long, default_value_t = 10)]
+    seconds: u64,
+
+    /// The most operations of a test but the fills [default: --num]
+    #[arg(long)]
+    ops: Option<String>,
+
+    /// The engine's memory
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<String>,
+
+    /// The most memory of engine, client and page cache together
+    #[arg(long, value_name = "SIZE")]
+    memory_bound: Option<String>,
+
     /// Where the databases go
     #[arg(long, default_value = "/var/tmp")]
     work: PathBuf,
@@ -98,8 +118,17 @@ fn measure(
     let lines = folder.join("rows.jsonl");
     std::fs::create_dir_all(&folder).map_err(|error| failed("create", &folder, &error))?;
     let mut command = Command::new(program);
-    command.args(["bench", "kv", "--benchmarks", TESTS, "--duration", "10"]);
+    let seconds = options.seconds.to_string();
+    command.args(["bench", "kv", "--benchmarks", &options.benchmarks, "--duration", &seconds]);
     command.args(["--num", &options.num.to_string(), "--codecs", &codecs.join(",")]);
+    let others = [
+        ("--ops", &options.ops),
+        ("--memory", &options.memory),
+        ("--memory-bound", &options.memory_bound),
+    ];
+    for (flag, value) in others {
+        command.args(value.iter().flat_map(|value| [flag, value]));
+    }
     command.arg("--db").arg(folder.join("db")).arg("--run").arg(folder.join("run"));
     command.arg("--json-to").arg(&lines).stdout(std::process::Stdio::null());
     let outcome = run(&mut command, "shale bench kv").and_then(|()| {
@@ -175,7 +204,10 @@ impl Parts {
                 let raw = written / self.of(&format!("size by {codec}"));
                 floor[2].1 += copies(raw / ROW_BYTES);
                 if codec != "none" {
-                    floor[3].1 += self.of(&format!("compress {codec}")) * raw / 1024.0;
+                    // What a merge reads of the level itself is about what it writes to it.
+                    let again = raw * (read / written.max(1e-9)).min(1.0);
+                    floor[3].1 += self.of(&format!("compress {codec}")) * raw / 1024.0
+                        + self.of(&format!("decompress {codec}")) * again / 1024.0;
                 }
                 floor[4].1 += self.of("checksum") * (written + read) / 1024.0;
                 floor[5].1 += self.of("write through page cache") * written / 1024.0;
@@ -206,6 +238,7 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shaledb_lab::stores::engine::Level;
 
     const PARTS: &str = r#"{"part": "checksum", "nanos": 20, "of": "KiB"}
 {"part": "copy a row", "nanos": 10, "of": "row"}
@@ -231,11 +264,7 @@ mod tests {
         let none = sum(&parts.floor(&row, &["none"; 3]));
         assert!((none - (20.0 * ROW_BYTES / 1024.0 + 320.0)).abs() < 1e-6, "{none}");
         // A KiB of the last level for each write, two before compression.
-        let level = |level| shaledb_lab::stores::engine::Level {
-            level,
-            written_bytes: 1 << 20,
-            ..Default::default()
-        };
+        let level = |level| Level { level, written_bytes: 1 << 20, ..Level::default() };
         row.counted.levels = vec![level(6)];
         let mixed = sum(&parts.floor(&row, &["none", "lz4", "zstd:3"]));
         let rows = 2048.0 / ROW_BYTES;
@@ -243,6 +272,10 @@ mod tests {
         row.counted.levels = vec![level(0)];
         let upper = sum(&parts.floor(&row, &["none", "lz4", "zstd:3"]));
         assert!((upper - none - (10.0 * rows / 2.0 + 720.0)).abs() < 1e-6, "{upper}");
+        // Half as much is read as is written, and decompressed.
+        row.counted.levels = vec![Level { read_bytes: 1 << 19, ..level(6) }];
+        let merged = sum(&parts.floor(&row, &["none", "lz4", "zstd:3"]));
+        assert!((merged - mixed - (0.5 * (20.0 + 80.0) + 150.0)).abs() < 1e-6, "{merged}");
     }
 
     #[test]

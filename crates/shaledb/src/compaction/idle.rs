@@ -31,10 +31,14 @@ pub(super) fn pick(input: &PickInput<'_>, load: &Load<'_>) -> Option<Plan> {
         let moved = plan.input_bytes - plan.output_level_bytes;
         plan.input_bytes <= FLOOR || plan.output_level_bytes <= COST * moved
     };
-    if let Some(plan) = level0(input, Reason::Idle).filter(worthwhile) {
+    let down = level0(input, Reason::Idle);
+    // What only waits for those who hold the level below is not merged twice.
+    let waits = down.is_none() && !input.busy.is_empty();
+    if let Some(plan) = down.filter(worthwhile) {
         return Some(plan);
     }
-    if let Some(plan) = merge_all_level0(input, Reason::Idle)
+    if !waits
+        && let Some(plan) = merge_all_level0(input, Reason::Idle)
         && cheap_merge(input, plan.input_bytes)
     {
         return Some(plan);

@@ -116,11 +116,11 @@ fn overlap_somewhere(tables: &[Arc<TableMeta>]) -> bool {
     by_key.windows(2).any(|pair| pair[0].overlaps(pair[1]))
 }
 
-/// Merges all of level 0 into one table.
+/// Merges all of level 0 into one table, if any of its tables overlap.
 pub(super) fn merge_all_level0(input: &PickInput<'_>, reason: Reason) -> Option<Plan> {
     let tables = input.level(0);
-    if tables.len() < 2 || input.any_busy(tables) || input.busy.writes(0, &KeyRange::hull(tables)?)
-    {
+    let is_free = !input.any_busy(tables) && !input.busy.writes(0, &KeyRange::hull(tables)?);
+    if !is_free || !overlap_somewhere(tables) {
         return None;
     }
     input.plan(reason, Action::Merge, &[(0, tables)], 0)

@@ -52,6 +52,10 @@ pub fn for_threads<E>(
     free: usize,
     mut points: impl FnMut(usize, u64) -> Result<Vec<Vec<u8>>, E>,
 ) -> Result<Vec<Part>, E> {
+    if plan.output_level == 0 {
+        // Each part makes a table, and level 0's are counted: what is merged there becomes one.
+        return Ok(vec![Part::default()]);
+    }
     let share = (plan.input_bytes / free.max(1) as u64).max(PART_BYTES_MIN);
     let bytes = plan.table_bytes.saturating_mul(PART_TABLES);
     let bytes = if free > 1 { bytes.min(share) } else { bytes };

@@ -1,6 +1,10 @@
 //! Cuts of work are even and meet at keys; cuts of output follow the level below.
 
 use super::*;
+use crate::compaction::plan::{Action, Reason};
+use crate::compaction::policy::chosen::Choice;
+use crate::compaction::range::KeyRange;
+use crate::table::Why;
 
 const MIB: u64 = 1 << 20;
 
@@ -126,4 +130,35 @@ fn parts_in_little_room_begin_where_output_tables_do() {
     assert_eq!(starts(1).len(), 7);
     assert_eq!(starts(1000), [None]);
     assert_eq!(by_tables(&[], 10, &|_| 0), [Part::default()]);
+}
+
+/// Whatever threads are free, what is merged in level 0 becomes one table; what goes down is shared.
+#[test]
+fn a_merge_in_level_0_is_not_shared() {
+    let tables = [table("a", "z", 100), table("a", "z", 100)];
+    let inputs: Vec<(usize, &TableMeta)> = tables.iter().map(|table| (0, table)).collect();
+    let mut plan = Plan {
+        reason: Reason::Level0Merge,
+        action: Action::Merge,
+        inputs: vec![(0, vec![0, 1])],
+        output_level: 0,
+        is_last: false,
+        range: KeyRange::of(&tables[0]),
+        input_bytes: 200 * MIB,
+        output_level_bytes: 0,
+        grandparents: Vec::new(),
+        below: Vec::new(),
+        choice: Choice { codec: crate::Codec::None, dictionary: false, why: Why::Set },
+        filter_bits: 0,
+        building: false,
+        table_bytes: u64::MAX,
+    };
+    let points = |_: usize, _: u64| Ok::<_, ()>(keys("d g j m p s v"));
+    for free in 1..9 {
+        plan.output_level = 0;
+        assert_eq!(for_threads(&plan, &inputs, free, points), Ok(vec![Part::default()]));
+        plan.output_level = 6;
+        let parts = for_threads(&plan, &inputs, free, points).unwrap();
+        assert_eq!(parts.len() > 1, free > 1, "{parts:?}");
+    }
 }
