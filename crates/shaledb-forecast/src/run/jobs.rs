@@ -106,6 +106,7 @@ impl Run<'_> {
             let read = merge.input_bytes * (1.0 - self.page_cache_share());
             let bytes = read + merge.output_bytes;
             let mut waiting = VecDeque::from(match self.is_coarse {
+                _ if merge.plan.output_level == 0 => vec![1.0],
                 // They would be many, of which none ends long after the others.
                 true => {
                     let parts = (merge.plan.input_bytes / PART_BYTES_MIN).max(1);

@@ -41,7 +41,8 @@ pub struct Cuts<'a> {
 }
 
 /// Cuts a compaction of these tables, each with its level, into parts that `free` threads may share
-/// now: small enough that a thread comes by the scheduler often, and so many that each has one.
+/// now: small enough that a thread comes by the scheduler often, and so many that each has one. A
+/// merge that stays in level 0 is one part.
 /// `points` answers with keys that cut the table at this place of `inputs` into so many pieces.
 ///
 /// # Errors
