@@ -120,6 +120,7 @@ def ends() -> None:
     """Whose end of the server it is."""
     signal = "got signal 11 ;\nAttempting backtrace. Include this in the bug report.\n"
     server, shale = "/sbin/mariadbd", "/plugins/ha_shale.so"
+    purge = f"{server}(_Z16open_purge_tableP3THDPKcmS2_mP10MDL_ticket+0xff)[0x1]"
     update = f"{server}(_ZN7handler13ha_update_rowEPKhS1_+0xe2)[0x1]"
     for frames, wanted in [
         ([f"{server}(+0xd866fe)[0x1]", update, f"{server}(_Z12mysql_update+0x1c99)[0x1]"], True),
@@ -127,6 +128,8 @@ def ends() -> None:
         ([f"{server}(+0xd866fe)[0x1]", f"{shale}(+0x66fe)[0x1]", update], False),
         ([f"{server}(_Z12mysql_update+0x1c99)[0x1]"], False),
         ([f"{server}(+0xd866fe)[0x1]", f"{server}(_Z12mysql_update+0x1c99)[0x1]"], False),
+        ([f"{server}(_Z10open_tableP3THD+0xaea)[0x1]", purge], True),
+        ([f"{shale}(+0x66fe)[0x1]", f"{server}(_Z10open_tableP3THD+0xaea)[0x1]", purge], False),
     ]:
         log = "\n".join([signal, *frames, "Connection ID (thread ID): 5", shale])
         assert is_innodbs_end(log) == wanted, frames
