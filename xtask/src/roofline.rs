@@ -9,6 +9,7 @@
 
 use crate::command::{Outcome, cargo, failed, run, shale};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use serde_json::Value;
 use shaledb_lab::report::plain_table;
 use shaledb_lab::run::row::Row;
@@ -36,7 +37,8 @@ pub(crate) struct RooflineOptions {
     settings: Vec<String>,
 
     /// Which tests, of those of the default: of others no floor is known
-    #[arg(long, value_delimiter = ',', default_value = TESTS, value_parser = test)]
+    #[arg(long, value_delimiter = ',', default_value = TESTS,
+        value_parser = PossibleValuesParser::new(TESTS.split(',')))]
     benchmarks: Vec<String>,
 
     /// The most seconds of a test but the fills
@@ -62,14 +64,6 @@ pub(crate) struct RooflineOptions {
     /// Use this `shale` instead of building it
     #[arg(long)]
     program: Option<PathBuf>,
-}
-
-/// A test whose floor is known.
-fn test(name: &str) -> Outcome<String> {
-    match TESTS.split(',').any(|known| known == name) {
-        true => Ok(name.to_owned()),
-        false => Err(format!("no floor is known of `{name}`; the tests are {TESTS}")),
-    }
 }
 
 pub(crate) fn roofline(options: &RooflineOptions) -> Outcome {
@@ -206,10 +200,10 @@ impl Parts {
                 ("page cache", 0.0),
             ];
             for level in &row.counted.levels {
-                let codec = codecs.iter().find(|codec| **codec == level.codec).unwrap_or(
-                    &codecs
-                        [if level.level == 0 { 0 } else { 1 + usize::from(level.level == LAST) }],
-                );
+                // A level without tables at the end does not tell its codec.
+                let usual = if level.level == 0 { 0 } else { 1 + usize::from(level.level == LAST) };
+                let own = codecs.iter().find(|codec| **codec == level.codec);
+                let codec = *own.unwrap_or(&codecs[usual]);
                 // Blocks that are reused are neither decompressed nor compressed.
                 let reused = level.reused_bytes as f64 / ops;
                 let (written, read) =
@@ -217,7 +211,7 @@ impl Parts {
                 let size = self.of(&format!("size by {codec}"));
                 let made = (written - reused).max(0.0) / size;
                 floor[2].1 += copies(made / ROW_BYTES);
-                if *codec != "none" {
+                if codec != "none" {
                     // A merge reads about as much of the level as it writes to it. What it reads
                     // from above, by another codec, is left out.
                     let opened = made.min((read - reused).max(0.0) / size);

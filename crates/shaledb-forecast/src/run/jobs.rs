@@ -105,8 +105,8 @@ impl Run<'_> {
             let cpu = (rows * work.merge_row + all * work.byte) / 1e9 + codec;
             let read = merge.input_bytes * (1.0 - self.page_cache_share());
             let bytes = read + merge.output_bytes;
-            let mut waiting = VecDeque::from(match self.is_coarse {
-                _ if merge.plan.output_level == 0 => vec![1.0],
+            let at_once = self.is_coarse && merge.plan.output_level > 0;
+            let mut waiting = VecDeque::from(match at_once {
                 // They would be many, of which none ends long after the others.
                 true => {
                     let parts = (merge.plan.input_bytes / PART_BYTES_MIN).max(1);
@@ -115,7 +115,7 @@ impl Run<'_> {
                 }
                 false => self.tree.parts(&merge, free),
             });
-            let begun = if self.is_coarse { waiting.len() } else { 1 };
+            let begun = if at_once { waiting.len() } else { 1 };
             self.merges.push(Running {
                 job: Job { cpu, bytes, threads: 0.0 },
                 codec,

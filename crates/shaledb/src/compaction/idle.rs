@@ -8,9 +8,8 @@
 //!
 //! Level 0 is merged down if the rule allows it, and else into one table if any of it overlaps. If
 //! the rule allows it and running jobs do not, it waits, and nothing else begins that would hold
-//! the level below. Then level by level,
-//! from the top, tables go down whose way is cheap by the rule. At last tables are rewritten that
-//! were moved into the last level without its codec.
+//! the level below. Then level by level, from the top, tables go down whose way is cheap by the
+//! rule. At last tables are rewritten that were moved into the last level without its codec.
 
 use super::choose::PickInput;
 use super::deletes::rewrite_last;

@@ -67,7 +67,7 @@ pub fn for_threads<E>(
     let mut cuts = Vec::with_capacity(inputs.len());
     let mut aligned = Vec::new();
     for (at, &(level, table)) in inputs.iter().enumerate() {
-        let is_output = level > 0 && level == plan.output_level;
+        let is_output = level == plan.output_level;
         // A small table of a level in order has its bytes in one place.
         let small = is_output && table.file_bytes <= bytes / PIECES;
         cuts.push(Cuts { table, keys: if small { Vec::new() } else { points(at, pieces)? } });
