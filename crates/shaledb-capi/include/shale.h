@@ -318,9 +318,9 @@ SHALE_MUST_USE shale_error *shale_config_new(shale_config **config);
 // Sets one of them. Names are those of docs/settings.md: `memory_bytes`, `memtable_bytes`,
 // `table_bytes`, `background_threads`, `space_limit`, `sync` (`on_request`, `always`,
 // `every_millis:100`), `create`, and of new trees `tree.block_bytes`, `tree.filter_bits`,
-// `tree.blob_bytes`, `tree.codecs.upper`, `tree.codecs.middle`, `tree.codecs.bottommost` (`auto`,
-// `none`, `lz4`, `zlib:6`, `zstd:3`). Whether those of a database agree with each other is checked
-// by shale_open.
+// `tree.blob_bytes`, `tree.dictionary` (`true`, `false`), `tree.codecs.upper`,
+// `tree.codecs.middle`, `tree.codecs.bottommost` (`auto`, `none`, `lz4`, `zlib:6`, `zstd:3`).
+// Whether those of a database agree with each other is checked by shale_open.
 SHALE_MUST_USE
 shale_error *shale_config_set(shale_config *config,
                               const char *name,
@@ -783,8 +783,9 @@ shale_error *shale_txn_begin(const shale_db *db,
 // The number of a transaction, which errors about locks name. Of NULL: 0.
 uint64_t shale_txn_id(const shale_txn *txn);
 
-// At SHALE_READ_COMMITTED: begins a statement, whose plain reads all see what is committed now. At
-// SHALE_REPEATABLE_READ: takes the snapshot now, if no read has taken it yet.
+// At SHALE_READ_COMMITTED: begins a statement, whose plain reads all see what is committed when the
+// first of them is made. At SHALE_REPEATABLE_READ: takes the snapshot now, if no read has taken it
+// yet.
 SHALE_MUST_USE shale_error *shale_txn_begin_statement(shale_txn *txn);
 
 // The value of a key, own writes included; with a lock (a shale_lock), the newest. `value`

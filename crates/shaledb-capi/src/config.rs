@@ -23,9 +23,9 @@ pub unsafe extern "C" fn shale_config_new(config: *mut *mut shale_config) -> *mu
 /// Sets one of them. Names are those of docs/settings.md: `memory_bytes`, `memtable_bytes`,
 /// `table_bytes`, `background_threads`, `space_limit`, `sync` (`on_request`, `always`,
 /// `every_millis:100`), `create`, and of new trees `tree.block_bytes`, `tree.filter_bits`,
-/// `tree.blob_bytes`, `tree.codecs.upper`, `tree.codecs.middle`, `tree.codecs.bottommost` (`auto`,
-/// `none`, `lz4`, `zlib:6`, `zstd:3`). Whether those of a database agree with each other is checked
-/// by shale_open.
+/// `tree.blob_bytes`, `tree.dictionary` (`true`, `false`), `tree.codecs.upper`,
+/// `tree.codecs.middle`, `tree.codecs.bottommost` (`auto`, `none`, `lz4`, `zlib:6`, `zstd:3`).
+/// Whether those of a database agree with each other is checked by shale_open.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_config_set(

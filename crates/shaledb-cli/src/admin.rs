@@ -1,6 +1,6 @@
 //! Commands about whole databases.
 
-use crate::args::{CheckpointOptions, CompactOptions, DbOptions, TreesOptions};
+use crate::args::{CheckpointOptions, CompactOptions, DbOptions, TreesOptions, WriteFlags};
 use crate::exit::{Exit, Outcome};
 use crate::{open, screen};
 use shaledb_lab::units::{bytes, grouped, three_digits};
@@ -9,7 +9,9 @@ use std::time::Instant;
 /// Lists the trees or drops one.
 pub(crate) fn trees(options: &TreesOptions, json: bool) -> Outcome {
     if let Some(name) = &options.drop {
-        let db = open::existing(&options.read)?;
+        // What is dropped takes no space.
+        let write = WriteFlags { open: options.read.clone(), space_limit: None };
+        let db = open::existing(&write)?;
         db.drop_tree(name)?;
         db.close()?;
         if json {
@@ -85,8 +87,8 @@ pub(crate) fn verify(options: &DbOptions, json: bool) -> Outcome {
 
 /// Brings data to the last level.
 pub(crate) fn compact(options: &CompactOptions, json: bool) -> Outcome {
-    let db = open::existing(&options.read)?;
-    let before = shaledb_lab::measure::disk_bytes(&options.read.db);
+    let db = open::existing(&options.write)?;
+    let before = shaledb_lab::measure::disk_bytes(&options.write.open.db);
     let start = Instant::now();
     let spinner = screen::spinner("compacting".to_owned());
     match &options.tree {
@@ -95,7 +97,7 @@ pub(crate) fn compact(options: &CompactOptions, json: bool) -> Outcome {
     }
     spinner.finish_and_clear();
     db.close()?;
-    let after = shaledb_lab::measure::disk_bytes(&options.read.db);
+    let after = shaledb_lab::measure::disk_bytes(&options.write.open.db);
     let seconds = start.elapsed().as_secs_f64();
     if json {
         let object = serde_json::json!({
@@ -111,7 +113,7 @@ pub(crate) fn compact(options: &CompactOptions, json: bool) -> Outcome {
 
 /// Makes a copy by hard links.
 pub(crate) fn checkpoint(options: &CheckpointOptions, json: bool) -> Outcome {
-    let db = open::existing(&options.read)?;
+    let db = open::existing(&options.write)?;
     db.checkpoint(&options.to)?;
     db.close()?;
     if json {
@@ -120,7 +122,7 @@ pub(crate) fn checkpoint(options: &CheckpointOptions, json: bool) -> Outcome {
         screen::line(&format!(
             "{} is an independent database. The files that neither changes are shared with {}",
             options.to.display(),
-            options.read.db.display()
+            options.write.open.db.display()
         ))?;
     }
     Ok(Exit::Done)

@@ -47,7 +47,7 @@ pub(crate) enum Action {
     Delete(DeleteOptions),
     /// List the trees, or drop one
     Trees(TreesOptions),
-    /// Print sizes, levels, compactions, caches, latencies
+    /// Print sizes, levels and codecs of the trees (counters are the writing program's: `Db::stats`)
     Stats(DbOptions),
     /// Show what is in a file of a database, or in all of them, without opening the database
     Inspect(InspectOptions),
@@ -55,7 +55,8 @@ pub(crate) enum Action {
     Verify(DbOptions),
     /// Compact trees into the shape that is smallest and fastest to read
     Compact(CompactOptions),
-    /// Make an independent copy of a database by hard links
+    /// Make an independent copy by hard links of a database that no program has open (one that has
+    /// it open makes its own: Db::checkpoint)
     Checkpoint(CheckpointOptions),
     /// Write what can be read of a damaged database to a new one, and report what was lost
     Repair(RepairOptions),
@@ -84,10 +85,22 @@ pub(crate) struct ReadFlags {
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) db: PathBuf,
 
-    /// The most memory for cache, memtables, indexes and filters together, such as 256M
-    /// [default: a quarter of the machine's memory]
+    /// The most memory for cache, memtables, indexes, filters and work on them together, such as
+    /// 256M [default: a quarter of the memory of the machine or its cgroup, at least 64M]
     #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
     pub(crate) memory: Option<u64>,
+}
+
+/// Which database, to write to.
+#[derive(Args, Clone)]
+pub(crate) struct WriteFlags {
+    #[command(flatten)]
+    pub(crate) open: ReadFlags,
+
+    /// The most that all files of the database may take together while this command has it open,
+    /// such as 50G; what has no room is refused [default: no limit]
+    #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
+    pub(crate) space_limit: Option<u64>,
 }
 
 /// Which tree.
@@ -134,7 +147,7 @@ impl RangeFlags {
 #[derive(Args, Clone, Default)]
 pub(crate) struct TreeFlags {
     /// One codec, or three for the upper levels, the middle and the last: auto, none, lz4,
-    /// zlib:1-9, zstd:-5-19 [default: auto]
+    /// zlib:1 to zlib:9, zstd:-5 to zstd:19 (not 0) [default: auto]
     #[arg(long, help_heading = "Settings of a new tree")]
     pub(crate) codecs: Option<CodecNames>,
 
@@ -184,7 +197,7 @@ Examples:
   shale scan old.db | shale import new.db - --format kv --escaped --codecs zstd:19")]
 pub(crate) struct ImportOptions {
     #[command(flatten)]
-    pub(crate) read: ReadFlags,
+    pub(crate) write: WriteFlags,
 
     /// The file, - for the standard input
     #[arg(value_hint = ValueHint::FilePath)]
@@ -333,7 +346,7 @@ pub(crate) struct ScanOptions {
 #[derive(Args)]
 pub(crate) struct PutOptions {
     #[command(flatten)]
-    pub(crate) read: ReadFlags,
+    pub(crate) write: WriteFlags,
 
     /// The key
     pub(crate) key: String,
@@ -363,7 +376,7 @@ pub(crate) struct PutOptions {
 #[derive(Args)]
 pub(crate) struct DeleteOptions {
     #[command(flatten)]
-    pub(crate) read: ReadFlags,
+    pub(crate) write: WriteFlags,
 
     /// The keys
     #[arg(required_unless_present_any = ["prefix", "from"])]
@@ -411,7 +424,7 @@ pub(crate) struct DbOptions {
 #[derive(Args)]
 pub(crate) struct CompactOptions {
     #[command(flatten)]
-    pub(crate) read: ReadFlags,
+    pub(crate) write: WriteFlags,
 
     /// Only this tree [default: all trees]
     #[arg(long, value_name = "NAME")]
@@ -421,7 +434,7 @@ pub(crate) struct CompactOptions {
 #[derive(Args)]
 pub(crate) struct CheckpointOptions {
     #[command(flatten)]
-    pub(crate) read: ReadFlags,
+    pub(crate) write: WriteFlags,
 
     /// The folder of the copy, which must not exist, on the same file system
     #[arg(value_hint = ValueHint::DirPath)]

@@ -1,6 +1,6 @@
 //! Opening databases as the flags say.
 
-use crate::args::{ReadFlags, TreeFlags};
+use crate::args::{ReadFlags, TreeFlags, WriteFlags};
 use crate::exit::{Failure, Outcome};
 use shaledb::{Codecs, Config, Db, Error, Tree, TreeConfig};
 use std::path::Path;
@@ -23,16 +23,16 @@ pub(crate) fn reading(flags: &ReadFlags) -> Outcome<Db> {
 }
 
 /// Opens for writing a database that exists.
-pub(crate) fn existing(flags: &ReadFlags) -> Outcome<Db> {
-    let config = Config { create: false, ..base(flags) };
-    Ok(Db::open(&flags.db, config)?)
+pub(crate) fn existing(flags: &WriteFlags) -> Outcome<Db> {
+    let config = Config { create: false, ..limited(flags) };
+    Ok(Db::open(&flags.open.db, config)?)
 }
 
 /// Opens for writing and makes the database if there is none.
-pub(crate) fn writing(flags: &ReadFlags, tree: &TreeFlags) -> Outcome<Db> {
-    let config = Config { tree: tree_config(tree)?, ..base(flags) };
-    refuse_foreign(&flags.db)?;
-    Ok(Db::open(&flags.db, config)?)
+pub(crate) fn writing(flags: &WriteFlags, tree: &TreeFlags) -> Outcome<Db> {
+    let config = Config { tree: tree_config(tree)?, ..limited(flags) };
+    refuse_foreign(&flags.open.db)?;
+    Ok(Db::open(&flags.open.db, config)?)
 }
 
 /// A folder of somebody else's files is no place for a new database: one that is meant is new,
@@ -67,6 +67,10 @@ fn is_ours(name: &str) -> bool {
 
 fn base(flags: &ReadFlags) -> Config {
     Config { memory_bytes: flags.memory.unwrap_or(0), ..Config::default() }
+}
+
+fn limited(flags: &WriteFlags) -> Config {
+    Config { space_limit: flags.space_limit.unwrap_or(0), ..base(&flags.open) }
 }
 
 /// The settings of a tree that is made.

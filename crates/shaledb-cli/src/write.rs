@@ -21,7 +21,7 @@ pub(crate) fn put(options: &PutOptions, json: bool) -> Outcome {
             Box::new(std::io::Cursor::new(value))
         }
     };
-    let db = open::writing(&options.read, &options.settings)?;
+    let db = open::writing(&options.write, &options.settings)?;
     let tree = open::tree_or_create(&db, &options.name.tree, &options.settings)?;
     tree.put_reader(&key, &mut reader, WriteOptions { sync: !options.no_sync })?;
     drop(tree);
@@ -51,7 +51,7 @@ pub(crate) fn delete(options: &DeleteOptions, json: bool) -> Outcome {
         (None, Some(from), Some(to)) => Some((read(from)?, read(to)?)),
         _ => None,
     };
-    let db = open::existing(&options.read)?;
+    let db = open::existing(&options.write)?;
     let tree = db.tree(&options.name.tree)?;
     let mut batch = Batch::new();
     for key in &keys {

@@ -51,7 +51,7 @@ pub(crate) fn import(options: &ImportOptions, json: bool) -> Outcome {
         }
         other => other.map_err(|problem| failure(problem, &file.to_string(), ""))?,
     };
-    let db = open::writing(&options.read, &options.settings)?;
+    let db = open::writing(&options.write, &options.settings)?;
     let tree = open::tree_or_create(&db, &options.name.tree, &options.settings)?;
     let start = Instant::now();
     let bar = screen::bytes_bar(source.total_bytes, "import");
@@ -215,7 +215,7 @@ fn stopped(options: &ImportOptions, report: &Report, line: u64) -> Failure {
          does no harm",
         grouped(report.records),
         bytes(report.bytes),
-        options.read.db.display(),
+        options.write.open.db.display(),
         options.file.display(),
     );
     Failure::new(Exit::Stopped, text).with("bytes", report.bytes).with("skip_rows", rows)

@@ -410,6 +410,53 @@ fn prepared_transactions_and_bulk_loads() {
     assert!(matches!(seen.get(b"a"), Err(shaledb::Error::NoSuchTree(_))));
 }
 
+/// A decision names no tree: what it commits may be of one that the follower does not know.
+#[test]
+fn prepared_writes_to_a_tree_that_was_made_meanwhile() {
+    let fs = MemFs::new();
+    let db = shaledb_sim::world::open_db(&fs, PATH, &small()).unwrap();
+    let old = db.tree_or_create("old").unwrap();
+    let watch = Watch::open(&fs, &small());
+    for name in ["t", "u"] {
+        watch.db.refresh().unwrap();
+        let new = db.tree_or_create(name).unwrap();
+        let mut txn = db.begin(shaledb::TransactionOptions::default()).unwrap();
+        txn.put(&old, name.as_bytes(), b"1").unwrap();
+        txn.put(&new, name.as_bytes(), b"1").unwrap();
+        let prepared = txn.prepare(b"xid").unwrap();
+        if name == "u" {
+            watch.db.refresh().unwrap();
+        }
+        prepared.commit(WriteOptions::SYNC).unwrap();
+        watch.db.refresh().unwrap();
+        for tree in ["old", name] {
+            let seen = watch.db.tree(tree).unwrap();
+            assert!(seen.contains(name.as_bytes()).unwrap(), "{tree} has what {name} has");
+        }
+    }
+}
+
+/// What is prepared takes memory until it is decided.
+#[test]
+fn what_is_prepared_counts_in_a_followers_memory() {
+    let fs = MemFs::new();
+    let config = Config { memory_bytes: 256 << 20, ..small() };
+    let db = shaledb_sim::world::open_db(&fs, PATH, &config).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    for n in 0..12u8 {
+        let options = shaledb::TransactionOptions { memory_bytes: 8 << 20, ..Default::default() };
+        let mut txn = db.begin(options).unwrap();
+        for row in 0..1000u16 {
+            txn.put(&tree, &[&[n][..], &row.to_be_bytes()].concat(), &[n; 1000]).unwrap();
+        }
+        let _ = txn.prepare(&[n]).unwrap();
+    }
+    let env = Env { fs: Arc::new(Hooked::new(fs)), clock: Arc::new(MemClock::new()) };
+    let config = Config { memory_bytes: 8 << 20, ..small() };
+    let refused = Db::open_follower_in(PATH, config, env);
+    assert!(refused.as_ref().is_err_and(|error| error.to_string().contains("log")), "{refused:?}");
+}
+
 /// The writer removes files that the follower has never read.
 #[test]
 fn files_that_the_writer_has_removed_are_read() {

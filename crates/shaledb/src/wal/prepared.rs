@@ -22,6 +22,11 @@ pub struct PreparedLog {
 }
 
 impl PreparedLog {
+    /// The bytes of memory that what is undecided takes, about.
+    pub fn bytes(&self) -> u64 {
+        self.undecided.values().map(|undecided| undecided.ops.len() as u64).sum()
+    }
+
     /// Takes in a record, and tells `sink` of all operations that it makes, in order: its own, and
     /// those of transactions that it commits, with the number of their prepare.
     ///

@@ -22,6 +22,8 @@ pub struct LogWriter {
     preparer: Option<Arc<dyn Preparer>>,
     gate: Arc<Gate>,
     guard: Arc<Guard>,
+    /// Whether a record was cut off behind which the device may still have it.
+    is_cut: bool,
 }
 
 impl LogWriter {
@@ -66,7 +68,8 @@ impl LogWriter {
         let bytes = FILE_HEADER_BYTES as u64;
         assert_eq!(file.len(), bytes, "a new file has its header only");
         let preparer = file.preparer();
-        Ok(LogWriter { file, id, seal, bytes, preparer, gate: Arc::default(), guard })
+        let gate = Arc::default();
+        Ok(LogWriter { file, id, seal, bytes, preparer, gate, guard, is_cut: false })
     }
 
     /// Frames records for the next [`LogWriter::append`]; no longer valid after it.
@@ -82,6 +85,12 @@ impl LogWriter {
     pub fn append(&mut self, framed: &[u8]) -> Result<()> {
         self.guard.check()?;
         debug_assert!(self.seal.is_of(self.bytes, framed), "framed for this place of this file");
+        if self.is_cut {
+            // The device may have a whole record of those that were cut off. After a power loss it
+            // would stand in the place of this one, which has its number.
+            self.sync()?;
+            self.is_cut = false;
+        }
         match self.file.append(framed) {
             Ok(()) => {
                 self.bytes += framed.len() as u64;
@@ -99,6 +108,7 @@ impl LogWriter {
         if undone.is_err() || !error.is_without_room() {
             drop(self.guard.poison(&error));
         }
+        self.is_cut = true;
         error
     }
 

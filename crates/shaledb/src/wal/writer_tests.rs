@@ -26,6 +26,26 @@ fn a_full_disk_leaves_the_file_as_it_was() {
     wal.sync().unwrap();
 }
 
+/// The device may have what was cut off, with the number that the next record gets.
+#[test]
+fn what_was_cut_off_is_off_the_device_before_more_is_appended() {
+    let fs = disk();
+    let mut wal = wal(&fs, 1);
+    append(&mut wal, 1, 3, 0);
+    fs.fail(Call::Append, 1, Fault::ShortFull, true);
+    assert!(wal.append(&record(&wal, 4)).unwrap_err().is_disk_full());
+    let syncs = fs.counts().of(Call::Sync);
+    append(&mut wal, 4, 1, 0);
+    assert_eq!(fs.counts().of(Call::Sync), syncs + 1);
+    append(&mut wal, 5, 1, 0);
+    assert_eq!(fs.counts().of(Call::Sync), syncs + 1, "once is enough");
+    fs.fail(Call::Append, 1, Fault::ShortFull, true);
+    assert!(wal.append(&record(&wal, 6)).unwrap_err().is_disk_full());
+    fs.fail(Call::Sync, 1, Fault::Io, true);
+    assert!(matches!(wal.append(&record(&wal, 6)), Err(Error::Io { .. })));
+    assert!(matches!(wal.check(), Err(Error::Poisoned(_))));
+}
+
 #[test]
 fn a_log_for_which_there_is_no_room_leaves_no_file() {
     let fs = disk();

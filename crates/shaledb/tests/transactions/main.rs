@@ -12,6 +12,7 @@ use std::time::Duration;
 mod locked;
 mod ranges;
 mod scans;
+mod views;
 
 fn open() -> (Db, Tree) {
     let db = open_on(&MemFs::new());

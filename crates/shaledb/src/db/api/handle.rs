@@ -57,6 +57,7 @@ impl Handle {
             // Threads and lock are the parent's; whoever held a lock of ours is not here.
             return if self.core.read_only { Ok(()) } else { self.core.guard.check_process() };
         }
+        self.core.locks.close();
         self.core.stop_background();
         self.threads.lock().join();
         self.core.close()

@@ -33,25 +33,38 @@ impl Threads {
         Threads { handles: Vec::new() }
     }
 
-    /// Starts the workers (and the timer, if one is needed).
+    /// Starts the workers (and the timer, if one is needed). After an error the database is closed:
+    /// threads that run would work on, and hold its lock, for as long as the process lives.
     pub fn start(core: &Arc<Core>) -> Result<Threads> {
         let mut threads = Threads::none();
+        let started = threads.start_all(core);
+        if started.is_err() {
+            core.stop_background();
+            threads.join();
+            if let Err(error) = core.close() {
+                tracing::warn!(%error, "closing after a thread could not be started failed");
+            }
+        }
+        started.map(|()| threads)
+    }
+
+    fn start_all(&mut self, core: &Arc<Core>) -> Result<()> {
         core.tables.wake_helpers_by(if_open(core, |core| core.sched.wake_worker()));
         core.tables.wake_remover_by(if_open(core, |core| core.log_keeper.call_later()));
         for index in 0..core.settings.background_threads {
             let core = core.clone();
-            threads.spawn(format!("shale-work-{index}"), move || work(&core))?;
+            self.spawn(format!("shale-work-{index}"), move || work(&core))?;
         }
         let kept = core.clone();
-        threads.spawn("shale-ahead".to_owned(), move || work_ahead(&kept))?;
+        self.spawn("shale-ahead".to_owned(), move || work_ahead(&kept))?;
         let kept = core.clone();
-        threads.spawn("shale-behind".to_owned(), move || work_behind(&kept))?;
+        self.spawn("shale-behind".to_owned(), move || work_behind(&kept))?;
         if let SyncPolicy::EveryMillis(millis) = core.settings.sync {
             let core = core.clone();
             let every = Duration::from_millis(millis.into());
-            threads.spawn("shale-sync".to_owned(), move || sync_every(&core, every))?;
+            self.spawn("shale-sync".to_owned(), move || sync_every(&core, every))?;
         }
-        Ok(threads)
+        Ok(())
     }
 
     fn spawn(&mut self, name: String, run: impl FnOnce() + Send + 'static) -> Result<()> {
@@ -59,7 +72,7 @@ impl Threads {
             gone::engines_own_thread();
             run();
         };
-        let handle = Builder::new().name(name).spawn(run).map_err(|error| {
+        let handle = spawn_thread(name, run).map_err(|error| {
             Error::io("start a background thread for", std::path::Path::new("."), error)
         })?;
         self.handles.push(handle);
@@ -82,6 +95,17 @@ impl Threads {
         }
     }
 }
+
+#[cfg(not(all(test, not(feature = "shuttle"))))]
+fn spawn_thread(
+    name: String,
+    run: impl FnOnce() + Send + 'static,
+) -> std::io::Result<JoinHandle<()>> {
+    Builder::new().name(name).spawn(run)
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+use tests::spawn_thread;
 
 /// Calls this as long as the database is there.
 fn if_open(core: &Arc<Core>, call: fn(&Core)) -> impl Fn() + Send + Sync + 'static {

@@ -1,11 +1,54 @@
 //! What threads leave to the one that removes files.
 
 use crate::base::config::Config;
+use crate::base::error::Error;
 use crate::db::{Background, Db, OpenOptions};
 use crate::fs::mem::{MemClock, MemFs};
 use crate::fs::{Env, Fs};
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+thread_local! {
+    /// How many more threads the system starts for the calling one.
+    static STARTED_MOST: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Starts a thread, or fails as the system does that has too many.
+pub(super) fn spawn_thread(
+    name: String,
+    run: impl FnOnce() + Send + 'static,
+) -> std::io::Result<JoinHandle<()>> {
+    let left = STARTED_MOST.get();
+    if left == 0 {
+        return Err(std::io::ErrorKind::WouldBlock.into());
+    }
+    STARTED_MOST.set(left - 1);
+    Builder::new().name(name).spawn(run)
+}
+
+/// Those that were started before would hold the database's lock until the process ends.
+#[test]
+fn an_open_for_which_there_are_too_few_threads_leaves_nothing_behind() {
+    let fs = Arc::new(MemFs::new());
+    let open = |most: usize| {
+        STARTED_MOST.set(most);
+        let env = Env { fs: fs.clone(), clock: Arc::new(MemClock::new()) };
+        let options = OpenOptions { env, background: Background::Threads, read_only: false };
+        let opened =
+            Db::open_in("/db", Config { background_threads: 2, ..Config::default() }, options);
+        STARTED_MOST.set(usize::MAX);
+        opened
+    };
+    for most in 0..4 {
+        let refused = open(most);
+        assert!(matches!(refused, Err(Error::Io { .. })), "{most} threads: {refused:?}");
+    }
+    let db = open(4).unwrap();
+    db.tree_or_create("t").unwrap().put(b"a", b"1").unwrap();
+    db.close().unwrap();
+}
 
 #[test]
 fn files_that_a_scan_was_the_last_to_hold_are_gone_when_the_database_is_closed() {

@@ -183,13 +183,26 @@ impl Core {
                 current =
                     trees.by_id.get(&op.tree).map(|tree| (tree, tree.state.load().active.clone()));
             }
-            let Some((_, memtable)) = &current else { continue };
+            let Some((_, memtable)) = &current else {
+                self.forget_blob(&op);
+                continue;
+            };
             if let Some(from) = from {
                 memtable.needs_log_from(from);
             }
             self.apply_op(memtable, &op);
         }
         full | current.is_some_and(|(_, memtable)| self.is_full(&memtable))
+    }
+
+    /// Has the blob removed of an operation that vanishes.
+    #[cold]
+    fn forget_blob(&self, op: &Op<'_>) {
+        if op.kind == Kind::Blob
+            && let Some(blob) = self.blob_of_ref(op.value)
+        {
+            blob.mark_obsolete();
+        }
     }
 
     /// Puts one operation into a memtable.

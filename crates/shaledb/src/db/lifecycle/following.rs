@@ -14,7 +14,7 @@ use crate::table::{Blob, Table};
 use crate::version::catalog::CatalogTree;
 use crate::version::manifest::CURRENT;
 use crate::version::{Catalog, ManifestTail, TreeId, Version};
-use crate::wal::payload::Entry;
+use crate::wal::payload::{Entry, prepared_ops};
 use crate::wal::{LogTail, Op, PreparedLog, ReplayStart, TailEnd, WalBatch};
 use std::collections::BTreeMap;
 
@@ -172,21 +172,31 @@ impl Following {
     /// Takes a record of the log, unless it is of a tree that is not known yet.
     fn take_record(&mut self, core: &Core, batch: &WalBatch<'_>) -> Result<bool> {
         let next_tree = self.manifest.catalog().next_tree;
-        let mut says_something = false;
+        let (mut says_something, mut prepared_bytes) = (false, 0);
         for entry in batch.entries() {
             says_something = true;
-            if matches!(entry, Entry::Op(op) if op.tree >= next_tree) {
+            let is_known = match entry {
+                Entry::Op(op) => op.tree < next_tree,
+                // Its operations come with the decision, which names no tree.
+                Entry::Prepare { seq, ops, .. } => {
+                    prepared_bytes += ops.len() as u64;
+                    prepared_ops(ops, seq).all(|op| op.tree < next_tree)
+                }
+                Entry::Commit { .. } | Entry::Rollback { .. } => true,
+            };
+            if !is_known {
                 return Ok(false);
             }
         }
         if self.grown >= LOOK_BYTES {
             self.grown = 0;
-            self.full = self.memtable_bytes() > bound(core);
+            self.full = self.memtable_bytes() + self.prepared.bytes() > bound(core);
         }
         if self.full {
             return Ok(false);
         }
         let Following { prepared, trees, gone, grown, .. } = self;
+        *grown += prepared_bytes;
         prepared.read(batch, &mut |op, _| {
             *grown += (op.key.len() + op.value.len()) as u64;
             match trees.get(&op.tree) {

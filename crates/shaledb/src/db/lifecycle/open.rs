@@ -89,6 +89,10 @@ fn open_valid(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<C
         let mut snapshot = recovered.snapshot.clone();
         snapshot.next_file = Some(id + 1);
         *core.manifest.lock() = Some(Manifest::create(&core.env.fs, dir, id, &snapshot)?);
+        // Now, since what follows may fail at each of many tries, which would leave one each.
+        for ((_, old), _) in files.iter().filter(|((kind, _), _)| *kind == FileKind::Manifest) {
+            core.env.fs.remove(&core.path(FileKind::Manifest, *old))?;
+        }
     }
     let core = Arc::new(core);
     core.watch_snapshots();

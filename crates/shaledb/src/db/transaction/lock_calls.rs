@@ -195,6 +195,7 @@ impl Transaction {
                 holder,
                 limit_millis: self.options.lock_timeout.as_millis() as u64,
             },
+            Refusal::Interrupted { .. } if self.core().locks.is_closed() => Error::Closed,
             Refusal::Interrupted { holder } => Error::Interrupted { lock: words(lock), holder },
             Refusal::Queued { holder } => Error::LockQueued { lock: words(lock), holder },
             Refusal::Full { bytes_max } => Error::LocksFull { bytes_max },

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Isolation {
-    /// Every read sees the newest committed version, or that of when the statement began (see
+    /// Every read sees the newest committed version, or that of the statement's first read (see
     /// [`Transaction::begin_statement`](crate::Transaction::begin_statement)). Locking scans lock
     /// the rows that they return, and no gaps.
     ReadCommitted,

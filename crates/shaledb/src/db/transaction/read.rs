@@ -13,8 +13,13 @@ use crate::txn::{Mode, Span};
 impl Transaction {
     /// Takes the snapshot that plain reads see, if it is to be taken by the first of them.
     fn begin_view(&mut self) {
-        if self.options.isolation == Isolation::RepeatableRead && self.snapshot.is_none() {
-            self.snapshot = Some(Snapshot::take(&self.handle.core));
+        let view = match self.options.isolation {
+            Isolation::RepeatableRead => &mut self.snapshot,
+            Isolation::ReadCommitted if self.has_statements => &mut self.statement,
+            Isolation::ReadCommitted | Isolation::Serializable => return,
+        };
+        if view.is_none() {
+            *view = Some(Snapshot::take(&self.handle.core));
         }
     }
 

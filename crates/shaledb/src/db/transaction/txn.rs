@@ -59,8 +59,10 @@ pub struct Transaction {
     /// Whether a value may be large enough for a blob file.
     pub(super) large: bool,
     pub(super) snapshot: Option<Snapshot>,
-    /// What the present statement sees, at read committed.
+    /// What the present statement sees, at read committed, once it has read.
     pub(super) statement: Option<Snapshot>,
+    /// Whether statements are told of, at read committed.
+    pub(super) has_statements: bool,
     pub(super) savepoints: Vec<(u64, Mark, KeysMark)>,
     pub(super) next_savepoint: u64,
     /// Why it was rolled back by the engine.
@@ -184,6 +186,7 @@ impl Db {
             large: false,
             snapshot: optimistic.then(|| Snapshot::take(core)),
             statement: None,
+            has_statements: false,
             savepoints: Vec::new(),
             next_savepoint: 0,
             over: None,
@@ -245,9 +248,10 @@ impl Transaction {
         self.owner.interrupt = Some(interrupt.clone());
     }
 
-    /// At [`Isolation::ReadCommitted`] plain reads see what is committed now, all of them the same,
-    /// until the next call of this. Without it, each read is a statement of its own. At the other
-    /// levels it does nothing.
+    /// At [`Isolation::ReadCommitted`] all plain reads from now on, until the next call of this, see
+    /// what is committed when the first of them is made: a statement that waits for a lock before
+    /// it reads sees what the one before it has done. Without it, each read is a statement of its
+    /// own. At the other levels it does nothing.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -258,6 +262,7 @@ impl Transaction {
     /// let isolation = Isolation::ReadCommitted;
     /// let mut txn = db.begin(TransactionOptions { isolation, ..TransactionOptions::default() })?;
     /// txn.begin_statement()?;
+    /// assert!(txn.get(&tree, b"a")?.is_none());
     /// tree.put(b"a", b"1")?;
     /// assert!(txn.get(&tree, b"a")?.is_none());
     /// txn.begin_statement()?;
@@ -267,7 +272,7 @@ impl Transaction {
     pub fn begin_statement(&mut self) -> Result<()> {
         self.alive()?;
         if self.options.isolation == Isolation::ReadCommitted {
-            self.statement = Some(Snapshot::take(self.core()));
+            (self.statement, self.has_statements) = (None, true);
         }
         Ok(())
     }

@@ -62,8 +62,10 @@ impl Core {
         // What it has read must not be lost while it stays.
         let through = leader.next_seq - 1;
         self.sync_log(&mut leader, through)?;
-        let there = parts.iter().filter(|part| !part.tree.is_dropped());
-        let trees: TablesOf = there.map(|part| (part.tree.id, part.tables.clone())).collect();
+        let (there, gone): (Vec<&IngestPart>, Vec<&IngestPart>) =
+            parts.iter().partition(|part| !part.tree.is_dropped());
+        let of = |part: &&IngestPart| (part.tree.id, part.tables.clone());
+        let trees: TablesOf = there.iter().map(of).collect();
         let edit = Edit {
             prepared: vec![PreparedTables { xid: xid.to_vec(), trees: trees.clone() }],
             next_file: Some(self.next_file.load(Ordering::Relaxed)),
@@ -73,7 +75,15 @@ impl Core {
         let owner = std::mem::replace(owner, self.locks.owner());
         assert!(!self.prepared.lock().contains_key(xid), "a name is prepared once");
         self.note_prepared(xid.to_vec(), trees, written, Some(mark), owner);
+        self.discard_prepared(gone.iter().flat_map(|part| &part.tables));
         Ok(())
+    }
+
+    /// Removes tables that were prepared and that nothing names any more, and their blobs.
+    fn discard_prepared<'a>(&self, tables: impl Iterator<Item = &'a TableMeta>) {
+        let tables: Vec<&TableMeta> = tables.collect();
+        self.discard_runs(&tables.iter().map(|meta| meta.id).collect::<Vec<_>>());
+        tables.iter().flat_map(|meta| &meta.blobs).for_each(|id| self.blob(*id).mark_obsolete());
     }
 
     fn note_prepared(
@@ -170,7 +180,7 @@ impl Core {
         let installed =
             |id: TreeId| parts.iter().any(|part| part.tree.id == id && part.tables.is_empty());
         let left = tables.iter().filter(|(id, _)| !installed(*id)).flat_map(|(_, tables)| tables);
-        self.discard_runs(&left.map(|meta| meta.id).collect::<Vec<_>>());
+        self.discard_prepared(left);
         self.locks.release(&mut ended.owner);
         self.discard_files(FileKind::Prepared, ended.mark);
         Ok(())

@@ -22,6 +22,7 @@ impl LockTable {
             let was_held = cell.shard.release(owner.id, held.tree, &held.key);
             debug_assert!(was_held, "a transaction lists only keys that it holds");
             add_new(&mut parts, cell.promote(held.tree));
+            cell.shard.tidy();
         }
         owner.slot.seen.note_keys(0);
         if let Some(list_at) = owner.live_at.take() {

@@ -33,6 +33,9 @@ use crate::version::TreeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// So many trees of which nothing is held are no burden.
+const TREES_KEPT: usize = 64;
+
 /// What a request comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -71,6 +74,8 @@ pub struct Promoted {
 pub struct Shard {
     pub(super) trees: BTreeMap<TreeId, TreeLocks>,
     bytes: usize,
+    /// With more trees than these it is looked for some that can be forgotten.
+    trees_looked: usize,
 }
 
 impl Shard {
@@ -435,11 +440,12 @@ impl Shard {
         self.trees.values().all(|locks| locks.keys.is_empty() && locks.ranges.is_empty())
     }
 
-    /// Forgets trees of which nothing is held, if there are many.
+    /// Forgets trees of which nothing is held, if there are many more than at the last look: all
+    /// looks together take as long as what they look at took to come.
     pub fn tidy(&mut self) {
-        const TREES_KEPT: usize = 64;
-        if self.trees.len() > TREES_KEPT {
+        if self.trees.len() > self.trees_looked.max(TREES_KEPT) {
             self.trees.retain(|_, locks| !locks.is_vacant());
+            self.trees_looked = 2 * self.trees.len();
         }
     }
 

@@ -207,6 +207,21 @@ fn memory_is_bounded() {
     assert_eq!(shard.bytes(), 0);
 }
 
+/// Tables come and go, and nobody locks a range.
+#[test]
+fn trees_of_which_nothing_is_held_are_forgotten() {
+    let mut shard = Shard::default();
+    let lock = |tree, key| Lock { tree, span: Span::Key(key), mode: Mode::Write };
+    assert!(matches!(shard.request(1, lock(7, b"kept"), 10_000), Decision::Granted(_)));
+    for tree in 100..10_000 {
+        assert!(matches!(shard.request(2, lock(tree, b"a"), 10_000), Decision::Granted(_)));
+        shard.release(2, tree, b"a");
+        shard.tidy();
+    }
+    assert!(shard.trees.len() <= 70, "{}", shard.trees.len());
+    assert_eq!(shard.mode_of(1, 7, b"kept"), Some(Mode::Write));
+}
+
 /// What is granted never conflicts, whoever waits has a reason, and all is forgotten at the end.
 #[test]
 fn random_requests() {

@@ -9,7 +9,7 @@ use super::owner::Owner;
 use super::waiter::{Slot, Waits};
 use crate::base::coding;
 use crate::base::rank;
-use crate::base::sync::atomic::{AtomicU64, Ordering};
+use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use crate::version::TreeId;
 use std::ops::Range;
@@ -30,6 +30,8 @@ pub struct LockTable {
     /// And when it was.
     pub(super) last_deadlock: Mutex<Option<(Arc<Report>, u64)>, { rank::LAST_DEADLOCK }>,
     pub(super) live: Registry<Slot>,
+    /// Nobody waits any more.
+    closed: AtomicBool,
     /// Is told of waits, when they begin and while they last; called without a mutex held.
     pub observed: Observed,
 }
@@ -48,8 +50,19 @@ impl LockTable {
             escalations: AtomicU64::new(0),
             last_deadlock: Mutex::new(None),
             live: Registry::default(),
+            closed: AtomicBool::new(false),
             observed: Observed::default(),
         }
+    }
+
+    /// Ends the waits of all, within 50 milliseconds: they are refused as if interrupted.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether nobody waits any more.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 
     /// A new transaction, which holds nothing.

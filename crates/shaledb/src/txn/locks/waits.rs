@@ -309,7 +309,7 @@ impl LockTable {
         let mut before = clock.now_nanos();
         let mut left = nanos;
         loop {
-            let interrupted = owner.interrupted();
+            let interrupted = owner.interrupted() || self.is_closed();
             let mut outcome = owner.slot.outcome.lock();
             if matches!(*outcome, Outcome::Open) && left > 0 && !interrupted {
                 let slice = SLICE.min(Duration::from_nanos(left));

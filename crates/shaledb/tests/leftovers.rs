@@ -1,0 +1,115 @@
+//! What fails, or whose tree is gone, leaves no file behind.
+
+use shaledb::fs::mem::MemFs;
+use shaledb::{
+    Background, Batch, Config, Db, Env, OpenOptions, TransactionOptions, TreeConfig, WriteOptions,
+};
+use std::sync::Arc;
+
+const DONE: WriteOptions = WriteOptions { sync: false };
+
+fn open_on(fs: &MemFs) -> shaledb::Result<Db> {
+    let env = Env { fs: Arc::new(fs.clone()), ..Env::memory() };
+    let options = OpenOptions { env, background: Background::Stepped, read_only: false };
+    let config = Config {
+        memory_bytes: 16 << 20,
+        memtable_bytes: 64 << 10,
+        table_bytes: 64 << 10,
+        tree: TreeConfig { block_bytes: 1024, blob_bytes: 4096, ..TreeConfig::default() },
+        ..Config::default()
+    };
+    Db::open_in("/db", config, options)
+}
+
+fn files(fs: &MemFs, part: &str) -> usize {
+    fs.files().iter().filter(|(path, _)| path.to_string_lossy().contains(part)).count()
+}
+
+/// Whoever restarts a service tries again and again.
+#[test]
+fn opens_that_fail_at_the_log_leave_one_manifest() {
+    let fs = MemFs::new();
+    let db = open_on(&fs).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    for n in 0..200u32 {
+        tree.put_with(&n.to_be_bytes(), &[7; 100], WriteOptions::SYNC).unwrap();
+    }
+    drop(tree);
+    db.close().unwrap();
+    let logs = fs.files().into_iter().filter(|(path, _)| path.to_string_lossy().ends_with(".wal"));
+    let (log, bytes) = logs.max_by_key(|(_, bytes)| *bytes).unwrap();
+    assert!(bytes > 10_000 && fs.corrupt(&log, bytes / 2, 1));
+    for _ in 0..10 {
+        assert!(open_on(&fs).is_err_and(|error| error.is_corruption()));
+        assert_eq!(files(&fs, "MANIFEST"), 1, "{:?}", fs.files());
+    }
+    assert!(fs.corrupt(&log, bytes / 2, 1));
+    assert_eq!(open_on(&fs).unwrap().tree("t").unwrap().scan::<&[u8]>(..).unwrap().count(), 200);
+}
+
+/// Large values, in memory and in tables of their own.
+#[test]
+fn what_is_prepared_for_a_tree_that_is_dropped_leaves_no_file() {
+    for memory_bytes in [1 << 20, 10_000] {
+        for commits in [true, false] {
+            let fs = MemFs::new();
+            let db = open_on(&fs).unwrap();
+            let (kept, gone) =
+                (db.tree_or_create("kept").unwrap(), db.tree_or_create("gone").unwrap());
+            let options = TransactionOptions { memory_bytes, ..TransactionOptions::default() };
+            let mut txn = db.begin(options).unwrap();
+            for n in 0..4u8 {
+                txn.put(&kept, &[n], &[n; 5000]).unwrap();
+                txn.put(&gone, &[n], &[n; 5000]).unwrap();
+            }
+            let prepared = txn.prepare(b"xid").unwrap();
+            assert_eq!(files(&fs, ".blob"), 8);
+            db.drop_tree("gone").unwrap();
+            if commits { prepared.commit(DONE) } else { prepared.rollback(DONE) }.unwrap();
+            let left = if commits { 4 } else { 0 };
+            let what = format!("{memory_bytes} {commits} {:?}", fs.files());
+            assert_eq!((files(&fs, ".blob"), files(&fs, ".run")), (left, 0), "{what}");
+            assert_eq!(kept.scan::<&[u8]>(..).unwrap().count(), left);
+            db.drop_tree("kept").unwrap();
+            drop((kept, gone));
+            db.close().unwrap();
+            assert_eq!(files(&fs, ".blob"), 0, "{what}");
+        }
+    }
+}
+
+/// The tree goes while the batch waits for its turn: as if it had gone just before the commit.
+#[test]
+fn a_tree_dropped_before_the_prepare_leaves_no_file() {
+    for memory_bytes in [1 << 20, 10_000] {
+        let fs = MemFs::new();
+        let db = open_on(&fs).unwrap();
+        let (kept, gone) = (db.tree_or_create("kept").unwrap(), db.tree_or_create("gone").unwrap());
+        let options = TransactionOptions { memory_bytes, ..TransactionOptions::default() };
+        let mut txn = db.begin(options).unwrap();
+        for n in 0..4u8 {
+            txn.put(&kept, &[n], &[n; 5000]).unwrap();
+            txn.put(&gone, &[n], &[n; 5000]).unwrap();
+        }
+        db.drop_tree("gone").unwrap();
+        match txn.prepare(b"xid") {
+            // What is in memory is refused, as a commit is.
+            Err(error) => assert!(matches!(error, shaledb::Error::NoSuchTree(_)), "{error}"),
+            Ok(prepared) => prepared.commit(DONE).unwrap(),
+        }
+        let left = kept.scan::<&[u8]>(..).unwrap().count();
+        assert_eq!((files(&fs, ".blob"), files(&fs, ".run")), (left, 0), "{:?}", fs.files());
+    }
+}
+
+#[test]
+fn a_batch_for_a_tree_that_is_dropped_leaves_no_file() {
+    let fs = MemFs::new();
+    let db = open_on(&fs).unwrap();
+    let gone = db.tree_or_create("gone").unwrap();
+    let mut batch = Batch::new();
+    batch.put(&gone, b"a", &[1; 5000]);
+    db.drop_tree("gone").unwrap();
+    assert!(db.write(&batch, DONE).is_err());
+    assert_eq!(files(&fs, ".blob"), 0);
+}
