@@ -121,3 +121,63 @@ for level in (READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE):
          """,
          setup=["create table t (id int primary key, k int, v int, key k (k))",
                 "insert into t values (10, 10, 1), (20, 20, 2), (30, 30, 3), (40, 40, 4)"])
+SUMS = [
+    "create table acct (id int primary key, total int)",
+    "create table items (id int primary key, acct int, amount int, key (acct))",
+    "insert into acct values (1, 0)",
+]
+case("READ COMMITTED, a sum that is read after a wait", READ_COMMITTED,
+     "What a statement reads plainly is of its first such read, which comes after the lock.",
+     """
+     A begin
+     A insert into items values (1, 1, 5)
+     A update acct set total = (select sum(amount) from items where acct = acct.id) where id = 1
+     B begin
+     B insert into items values (2, 1, 7)
+     B& update acct set total = (select sum(amount) from items where acct = acct.id) where id = 1
+     A commit
+     B.
+     B commit
+     A? select total, (select sum(amount) from items) from acct
+     """,
+     setup=SUMS)
+case("READ COMMITTED, FOR UPDATE beside a plain read", READ_COMMITTED,
+     "So does a SELECT.",
+     """
+     A begin
+     A insert into items values (1, 1, 5)
+     A update acct set total = 5 where id = 1
+     B& select total, (select sum(amount) from items) from acct where id = 1 for update
+     A commit
+     B.
+     """,
+     setup=SUMS)
+case("READ COMMITTED, a function that waits and then reads by an index", READ_COMMITTED,
+     "Each row is there once, as the function has written it.",
+     """
+     A begin
+     A update t set k = 5 where id = 10
+     B& select f()
+     A commit
+     B.
+     """,
+     setup=[*SETUP,
+            "create function f() returns int deterministic modifies sql data begin"
+            " declare n int;"
+            " update t set k = k + 100 where id = 10;"
+            " select count(*) into n from t force index (k) where k >= 0; return n; end"])
+case("READ COMMITTED, a function that reads, waits, and reads by an index", READ_COMMITTED,
+     "Also where it had read before the wait.",
+     """
+     A begin
+     A update t set k = 5 where id = 10
+     B& select f()
+     A commit
+     B.
+     """,
+     setup=[*SETUP,
+            "create function f() returns int deterministic modifies sql data begin"
+            " declare n, m int;"
+            " select count(*) into m from t force index (k) where k >= 0;"
+            " update t set k = k + 100 where id = 10;"
+            " select count(*) into n from t force index (k) where k >= 0; return 10 * m + n; end"])

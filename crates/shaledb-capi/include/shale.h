@@ -783,9 +783,9 @@ shale_error *shale_txn_begin(const shale_db *db,
 // The number of a transaction, which errors about locks name. Of NULL: 0.
 uint64_t shale_txn_id(const shale_txn *txn);
 
-// At SHALE_READ_COMMITTED: begins a statement, whose plain reads all see what is committed when the
-// first of them is made. At SHALE_REPEATABLE_READ: takes the snapshot now, if no read has taken it
-// yet.
+// At SHALE_READ_COMMITTED: begins a statement, whose plain reads all see what is committed when
+// the first of them is made. At SHALE_REPEATABLE_READ: takes the snapshot now, if no read has
+// taken it yet.
 SHALE_MUST_USE shale_error *shale_txn_begin_statement(shale_txn *txn);
 
 // The value of a key, own writes included; with a lock (a shale_lock), the newest. `value`

@@ -178,9 +178,9 @@ pub unsafe extern "C" fn shale_txn_id(txn: *const shale_txn) -> u64 {
     quiet(0, || unsafe { txn.as_ref() }.map_or(0, |txn| txn.txn.id()))
 }
 
-/// At SHALE_READ_COMMITTED: begins a statement, whose plain reads all see what is committed when the
-/// first of them is made. At SHALE_REPEATABLE_READ: takes the snapshot now, if no read has taken it
-/// yet.
+/// At SHALE_READ_COMMITTED: begins a statement, whose plain reads all see what is committed when
+/// the first of them is made. At SHALE_REPEATABLE_READ: takes the snapshot now, if no read has
+/// taken it yet.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_begin_statement(txn: *mut shale_txn) -> *mut shale_error {

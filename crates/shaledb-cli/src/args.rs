@@ -47,7 +47,7 @@ pub(crate) enum Action {
     Delete(DeleteOptions),
     /// List the trees, or drop one
     Trees(TreesOptions),
-    /// Print sizes, levels and codecs of the trees (counters are the writing program's: `Db::stats`)
+    /// Print sizes, levels and codecs of the trees (a writing program's counters: its `Db::stats`)
     Stats(DbOptions),
     /// Show what is in a file of a database, or in all of them, without opening the database
     Inspect(InspectOptions),

@@ -37,10 +37,22 @@ void ha_shale::Ahead::grow() {
   most = std::min({most * kGrowth, kMost, fit});
 }
 
+// Whether functions that the statement calls may write, and by an action of a foreign key to a
+// table that is read here.
+static bool writes_meanwhile(const THD *thd) {
+  if (thd->locked_tables_mode <= LTM_LOCK_TABLES) return false;
+  // The outermost statement has the list of all that is written.
+  if (thd->in_sub_stmt != 0) return true;
+  for (const TABLE_LIST *one = thd->lex->query_tables; one != nullptr; one = one->next_global) {
+    if (one->lock_type >= TL_FIRST_WRITE) return true;
+  }
+  return false;
+}
+
 // Whether rows may be read before they are asked for.
 bool ha_shale::reads_plainly() {
   return lock_mode() == SHALE_LOCK_NONE && !asked_.whole_rows && !asked_.keys_only &&
-         thd_sql_command(ha_thd()) == SQLCOM_SELECT;
+         thd_sql_command(ha_thd()) == SQLCOM_SELECT && !writes_meanwhile(ha_thd());
 }
 
 // The scan that has begun may read ahead.

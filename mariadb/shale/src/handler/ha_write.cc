@@ -60,8 +60,8 @@ int ha_shale::begin_row() {
   shale_txn *txn = nullptr;
   if (int error = note(trx->before_write(&txn))) return error;
   // Without other indexes no entry has to follow the row. At READ COMMITTED each statement has a
-  // snapshot of its own.
-  bool watches = indexes_.size() > 1 && !trx->read_committed();
+  // snapshot of its own, but functions and triggers have that of the statement that they are of.
+  bool watches = indexes_.size() > 1 && (!trx->read_committed() || ha_thd()->in_sub_stmt != 0);
   row_write_.begin(txn, watches ? primary().tree : nullptr);
   return 0;
 }
@@ -437,7 +437,8 @@ void ha_shale::use_number(const uchar *row) {
   uint64_t now = shared_->next_number.load();
   while (now < wanted && !shared_->next_number.compare_exchange_weak(now, wanted)) {
   }
-  if (now < wanted) trx()->note_number(shared_);
+  // Also where another transaction has raised it, which may never commit.
+  if (!shared_->keeps_number(wanted)) trx()->note_number(shared_);
 }
 
 int ha_shale::reset_auto_increment(ulonglong value) {

@@ -108,6 +108,14 @@ void append_totals(const Json &statistics, std::string *out) {
   append(out, "\n");
   const Json &failure = statistics["background_error"];
   if (!failure.is_null()) append(out, "background work fails: %s\n", failure.text().c_str());
+  append_title(out, "SPACE");
+  append(out, "all files %.1f MB", statistics["space_used"].number() / kMega);
+  double limit = statistics["space_limit"].number();
+  if (limit > 0) {
+    append(out, " of %.1f MB (shale_space_limit), %.1f MB of it kept back: %s", limit / kMega,
+           statistics["space_reserved"].number() / kMega, statistics["space_state"].text().c_str());
+  }
+  append(out, "\n");
   append_title(out, "MEMORY");
   append(out, "bound %.1f MB (shale_memory)\n", statistics["memory_bytes"].number() / kMega);
   for (const auto &[part, bytes] : statistics["memory_used"].members()) {

@@ -8,6 +8,7 @@
 #include "show/engine_report.h"
 
 #include <mutex>
+#include <string>
 
 namespace shale_sql {
 
@@ -23,7 +24,10 @@ struct Shown {
   ulonglong cache_hits, cache_misses, filter_checks, filter_useful;
   ulonglong point_reads, multi_point_reads, scans, blocks_prefetched;
   ulonglong memory_used, memory_bound, snapshots, debt_bytes, disk_bytes, lock_escalations;
+  ulonglong space_used;
   double write_amp;
+  char space_state[16];
+  char background_error[512];  // empty if all is well
 };
 
 Shown shown;
@@ -36,6 +40,9 @@ SHOW_VAR rows[] = {
     {"bytes_read", (char *)&shown.read_bytes, SHOW_ULONGLONG},
     {"bytes_on_disk", (char *)&shown.disk_bytes, SHOW_ULONGLONG},
     {"bytes_to_compact", (char *)&shown.debt_bytes, SHOW_ULONGLONG},
+    {"space_used", (char *)&shown.space_used, SHOW_ULONGLONG},
+    {"space_state", shown.space_state, SHOW_CHAR},
+    {"background_error", shown.background_error, SHOW_CHAR},
     {"write_amplification", (char *)&shown.write_amp, SHOW_DOUBLE},
     {"log_syncs", (char *)&shown.wal_syncs, SHOW_ULONGLONG},
     {"commits", (char *)&shown.commits, SHOW_ULONGLONG},
@@ -58,6 +65,11 @@ SHOW_VAR rows[] = {
     {"rows_updated", (char *)&shown.rows_updated, SHOW_ULONGLONG},
     {"rows_deleted", (char *)&shown.rows_deleted, SHOW_ULONGLONG},
     {NullS, NullS, SHOW_LONG}};
+
+template <size_t kSize>
+void keep(char (&to)[kSize], const std::string &text) {
+  strmake(to, text.c_str(), kSize - 1);
+}
 
 void ask() {
   Json now = engine_statistics();
@@ -83,6 +95,10 @@ void ask() {
   shown.scans = counters["scans"].whole();
   shown.filter_checks = counters["filter_checks"].whole();
   shown.filter_useful = counters["filter_useful"].whole();
+  shown.space_used = now["space_used"].whole();
+  keep(shown.space_state, now["space_state"].text());
+  const Json &failure = now["background_error"];
+  keep(shown.background_error, failure.is_null() ? "" : failure.text());
   shown.memory_bound = now["memory_bytes"].whole();
   shown.snapshots = now["snapshots"].whole();
   shown.lock_escalations = now["lock_escalations"].whole();

@@ -73,6 +73,8 @@ class SharedTable {
   Error keep_number();
   // To the catalog as it is.
   Error keep_number_exactly();
+  // Whether the catalog has this number, or a greater one.
+  bool keeps_number(uint64_t number) const { return number <= kept_number_.load(); }
 
   // A new hidden key.
   Error hidden_key(uint64_t *key);
@@ -110,7 +112,7 @@ class SharedTable {
 
   Error write_number(uint64_t number);
 
-  uint64_t kept_number_ = 0;
+  std::atomic<uint64_t> kept_number_{0};
   uint64_t greatest_number_ = UINT64_MAX;
   // The catalog has the table otherwise by now.
   bool forgotten_ = false;

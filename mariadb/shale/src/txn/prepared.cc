@@ -64,11 +64,28 @@ int recover(handlerton *, XID *list, uint room) {
   return static_cast<int>(listed);
 }
 
+Error find(const std::string &name, shale_prepared **prepared) {
+  return consume_error(
+      shale_prepared_find(engine().db, name.data(), name.size(), false, prepared));
+}
+
+// The server tells XIDs apart by their texts only: it calls with the format that the user gives
+// now, which may be another than that of XA START.
+Error find_in_any_format(const XID &xid, shale_prepared **prepared) {
+  const std::string name = bytes_of_xid(xid);
+  Error error = find(name, prepared);
+  if (error || *prepared != nullptr) return error;
+  std::string other;
+  error = each_prepared([&](const XID &one) {
+    if (one.eq(xid.gtrid_length, xid.bqual_length, xid.data)) other = bytes_of_xid(one);
+    return other.empty();
+  });
+  return error || other.empty() ? std::move(error) : find(other, prepared);
+}
+
 int decide(XID *xid, bool commits) {
-  std::string name = bytes_of_xid(*xid);
   shale_prepared *prepared = nullptr;
-  Error error =
-      consume_error(shale_prepared_find(engine().db, name.data(), name.size(), false, &prepared));
+  Error error = find_in_any_format(*xid, &prepared);
   if (error || prepared == nullptr) return error ? kXaResourceManagerError : kXaNotThere;
   // The server has it in its binary log and forgets it, whatever it is told.
   ChangesOfAnyTable changes;

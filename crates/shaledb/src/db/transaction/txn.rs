@@ -248,10 +248,10 @@ impl Transaction {
         self.owner.interrupt = Some(interrupt.clone());
     }
 
-    /// At [`Isolation::ReadCommitted`] all plain reads from now on, until the next call of this, see
-    /// what is committed when the first of them is made: a statement that waits for a lock before
-    /// it reads sees what the one before it has done. Without it, each read is a statement of its
-    /// own. At the other levels it does nothing.
+    /// At [`Isolation::ReadCommitted`] all plain reads from now on, until the next call of this,
+    /// see what is committed when the first of them is made: a statement that waits for a lock
+    /// before it reads sees what the one before it has done. Without it, each read is a statement
+    /// of its own. At the other levels it does nothing.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
