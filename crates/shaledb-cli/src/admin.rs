@@ -3,6 +3,7 @@
 use crate::args::{CheckpointOptions, CompactOptions, DbOptions, TreesOptions, WriteFlags};
 use crate::exit::{Exit, Outcome};
 use crate::{open, screen};
+use shaledb::VerifyReport;
 use shaledb_lab::units::{bytes, grouped, three_digits};
 use std::time::Instant;
 
@@ -53,8 +54,15 @@ pub(crate) fn verify(options: &DbOptions, json: bool) -> Outcome {
         bar.set_position(progress.bytes_done);
     })?;
     bar.finish_and_clear();
+    let exit = if report.damage.is_empty() { Exit::Done } else { Exit::Corruption };
+    let seconds = start.elapsed().as_secs_f64();
+    tell(&report, seconds, json).map_err(|failure| failure.if_unread(exit))?;
+    Ok(exit)
+}
+
+fn tell(report: &VerifyReport, seconds: f64, json: bool) -> Outcome<()> {
     if json {
-        let mut object = serde_json::to_value(&report)?;
+        let mut object = serde_json::to_value(report)?;
         object["damage"] = report.damage.iter().map(crate::exit::as_json).collect();
         screen::json(&object)?;
     } else {
@@ -72,7 +80,7 @@ pub(crate) fn verify(options: &DbOptions, json: bool) -> Outcome {
             grouped(report.log_records),
             bytes(report.log_bytes),
             bytes(report.bytes),
-            three_digits(start.elapsed().as_secs_f64())
+            three_digits(seconds)
         ))?;
         if report.unfinished_bytes > 0 {
             screen::line(&format!(
@@ -82,7 +90,7 @@ pub(crate) fn verify(options: &DbOptions, json: bool) -> Outcome {
             ))?;
         }
     }
-    Ok(if report.damage.is_empty() { Exit::Done } else { Exit::Corruption })
+    Ok(())
 }
 
 /// Brings data to the last level.

@@ -15,7 +15,7 @@ use shaledb_lab::workloads::linkbench::LinkbenchOptions;
 use shaledb_lab::workloads::sysbench::SysbenchOptions;
 use shaledb_lab::workloads::tpcc::TpccOptions;
 use shaledb_lab::workloads::workload::Workload;
-use shaledb_lab::{driver, report};
+use shaledb_lab::{driver, report, say};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -256,9 +256,10 @@ pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
         BenchKind::Report(options) => {
             let mut text = Vec::new();
             let regressions = report::run(&options, json, &mut text)?;
-            screen::out(&text)?;
             let fail = options.fail_on_regression && regressions > 0;
-            Ok(if fail { Exit::Regressed } else { Exit::Done })
+            let exit = if fail { Exit::Regressed } else { Exit::Done };
+            screen::out(&text).map_err(|failure| failure.if_unread(exit))?;
+            Ok(exit)
         }
         BenchKind::Job { engine } => {
             let code = match engine.as_str() {
@@ -322,16 +323,17 @@ fn finish(outcome: &campaign::Outcome, json_to: Option<&Path>) -> Outcome<Exit> 
         screen::out(format!("{shown}Results: {folder}\n").as_bytes())?;
     }
     if outcome.stopped {
-        eprintln!("Stopped. The finished steps are kept. To continue: shale bench resume {folder}");
+        let how = format!("To continue: shale bench resume {folder}");
+        say::note(&format!("Stopped. The finished steps are kept. {how}"));
         return Ok(Exit::Stopped);
     }
     if outcome.failed.is_empty() {
         return Ok(Exit::Done);
     }
-    eprintln!(
+    say::note(&format!(
         "{} steps failed; {folder}/failed.jsonl says why. To run them again: shale bench resume \
          {folder}",
         outcome.failed.len()
-    );
+    ));
     Ok(Exit::Other)
 }

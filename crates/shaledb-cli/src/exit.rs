@@ -1,5 +1,6 @@
 //! How a command ends: exit codes, and errors as people and programs read them.
 
+use shaledb_lab::say;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -69,7 +70,8 @@ pub(crate) struct Failure {
     text: String,
     /// What else a program may want to know.
     details: serde_json::Map<String, serde_json::Value>,
-    /// The reader of our output has gone away: nothing to complain about.
+    /// The reader of our output has gone away: nothing to complain about. The code stays that of
+    /// what was found.
     quiet: bool,
 }
 
@@ -96,6 +98,11 @@ impl Failure {
         Failure::new(Exit::Io, format!("could not {what} {}: {error}", path.display()))
     }
 
+    /// What the command has found, if nobody reads what it prints of that.
+    pub(crate) fn if_unread(self, exit: Exit) -> Failure {
+        if self.quiet { Failure { exit, ..self } } else { self }
+    }
+
     fn object(&self) -> serde_json::Value {
         let mut object = self.details.clone();
         object.insert("error".to_owned(), self.text.as_str().into());
@@ -105,13 +112,11 @@ impl Failure {
 
     /// Says it, as text or as a JSON object, and gives the code.
     pub(crate) fn report(self, json: bool) -> ExitCode {
-        if self.quiet {
-            return Exit::Done.into();
-        }
-        if json {
-            eprintln!("{}", self.object());
-        } else {
-            eprintln!("error: {}", self.text);
+        if !self.quiet {
+            match json {
+                true => say::note(&self.object().to_string()),
+                false => say::note(&format!("error: {}", self.text)),
+            }
         }
         self.exit.into()
     }
@@ -154,10 +159,9 @@ impl From<io::Error> for Failure {
     /// An error of the standard streams.
     fn from(error: io::Error) -> Failure {
         let quiet = error.kind() == io::ErrorKind::BrokenPipe;
-        Failure {
-            quiet,
-            ..Failure::new(Exit::Io, format!("could not write to the standard output: {error}"))
-        }
+        let exit = if quiet { Exit::Done } else { Exit::Io };
+        let text = format!("could not write to the standard output: {error}");
+        Failure { quiet, ..Failure::new(exit, text) }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::args::{ReadFlags, TreeFlags, WriteFlags};
 use crate::exit::{Failure, Outcome};
 use shaledb::{Codecs, Config, Db, Error, Tree, TreeConfig};
+use shaledb_lab::say;
 use std::path::Path;
 
 /// Opens for reading: nothing on disk changes. Beside a writer it is read as of now.
@@ -11,11 +12,11 @@ pub(crate) fn reading(flags: &ReadFlags) -> Outcome<Db> {
     match Db::open_read_only(&flags.db, config.clone()) {
         Err(Error::Locked { .. }) => {
             let db = Db::open_follower(&flags.db, config)?;
-            eprintln!(
+            say::note(&format!(
                 "note: another process has {} open. It is read as of now, including writes that \
                  are not durable yet",
                 flags.db.display()
-            );
+            ));
             Ok(db)
         }
         other => Ok(other?),

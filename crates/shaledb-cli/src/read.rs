@@ -6,6 +6,7 @@ use crate::{open, screen};
 use serde_json::{Map, Value};
 use shaledb::{Scan, Tree};
 use shaledb_cli::text::{Form, escaped, put_json};
+use shaledb_lab::say;
 use std::io::Write;
 use std::path::Path;
 
@@ -38,11 +39,11 @@ pub(crate) fn get(options: &GetOptions, json: bool) -> Outcome {
             if let Some(value) = &found {
                 put_json(&mut object, "value", value, form);
             }
-            screen::json(&object)?;
+            screen::json(&object).map_err(|failure| failure.if_unread(exit))?;
             continue;
         }
         let Some(value) = found else {
-            eprintln!("shale: there is no key {}", escaped(key));
+            say::note(&format!("shale: there is no key {}", escaped(key)));
             continue;
         };
         // With --raw the bytes of the value and nothing else.
@@ -51,7 +52,7 @@ pub(crate) fn get(options: &GetOptions, json: bool) -> Outcome {
         if !form.raw {
             text.push(b'\n');
         }
-        screen::out(&text)?;
+        screen::out(&text).map_err(|failure| failure.if_unread(exit))?;
     }
     Ok(exit)
 }
@@ -59,7 +60,7 @@ pub(crate) fn get(options: &GetOptions, json: bool) -> Outcome {
 /// Writes one value into a file, a part at a time.
 fn save(tree: &Tree, key: &[u8], path: &Path, json: bool) -> Outcome {
     let Some(mut reader) = tree.get_reader(key)? else {
-        eprintln!("shale: there is no key {}", escaped(key));
+        say::note(&format!("shale: there is no key {}", escaped(key)));
         return Ok(Exit::NotFound);
     };
     let mut file =

@@ -4,7 +4,7 @@ use crate::args::RepairOptions;
 use crate::exit::{Exit, Outcome};
 use crate::screen;
 use shaledb::Config;
-use shaledb::repair::{RepairStep, repair as salvage};
+use shaledb::repair::{RepairReport, RepairStep, repair as salvage};
 
 /// Repairs, and reports what was lost.
 pub(crate) fn repair(options: &RepairOptions, json: bool) -> Outcome {
@@ -20,17 +20,21 @@ pub(crate) fn repair(options: &RepairOptions, json: bool) -> Outcome {
         });
     })?;
     bar.finish_and_clear();
+    let exit = if report.is_clean() { Exit::Done } else { Exit::Corruption };
+    tell(options, &report, json).map_err(|failure| failure.if_unread(exit))?;
+    Ok(exit)
+}
+
+fn tell(options: &RepairOptions, report: &RepairReport, json: bool) -> Outcome<()> {
     if json {
-        let mut object = serde_json::to_value(&report)?;
+        let mut object = serde_json::to_value(report)?;
         object["clean"] = report.is_clean().into();
-        screen::json(&object)?;
-    } else {
-        screen::line(report.to_string().trim_end())?;
-        screen::line(&format!(
-            "{} is unchanged; {} is the repaired database",
-            options.read.db.display(),
-            options.to.display()
-        ))?;
+        return screen::json(&object);
     }
-    Ok(if report.is_clean() { Exit::Done } else { Exit::Corruption })
+    screen::line(report.to_string().trim_end())?;
+    screen::line(&format!(
+        "{} is unchanged; {} is the repaired database",
+        options.read.db.display(),
+        options.to.display()
+    ))
 }

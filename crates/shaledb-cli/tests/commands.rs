@@ -384,29 +384,6 @@ fn a_damaged_database_is_repaired_into_a_new_one() {
 }
 
 #[test]
-fn a_limit_on_space_is_kept_by_commands_that_write() {
-    let dir = tempfile::tempdir().unwrap();
-    let dir = dir.path();
-    let rows: String = (0..40_000).map(|row| format!("{row:08}\t{:x}\n", row * 7919)).collect();
-    std::fs::write(dir.join("rows.txt"), rows).unwrap();
-    let import = ["import", "db", "rows.txt", "--format", "kv", "--codecs", "none"];
-    done(dir, &[&import[..], &["--space-limit", "1G"]].concat());
-    std::fs::write(dir.join("value"), vec![7; 3 << 20]).unwrap();
-    for write in [
-        &["put", "db", "key", "--file", "value", "--space-limit", "3M"][..],
-        &["compact", "db", "--space-limit", "100k"],
-        &["delete", "db", "key", "--space-limit", "100k"],
-        &["checkpoint", "db", "copy", "--space-limit", "100k"],
-    ] {
-        let refused = shale(dir, write);
-        assert_ne!(code(&refused), 0, "{write:?}");
-        assert!(err(&refused).contains("limit"), "{write:?}: {}", err(&refused));
-    }
-    assert_eq!(code(&shale(dir, &["get", "db", "key"])), 1);
-    done(dir, &["put", "db", "key", "--file", "value", "--space-limit", "1G"]);
-}
-
-#[test]
 fn copies_and_statistics() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();

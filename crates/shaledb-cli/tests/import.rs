@@ -104,6 +104,10 @@ fn a_string_and_a_number_are_not_one_key() {
         why,
     );
     refused("f.json", "{\"id\":true}\n{\"id\":\"true\"}\n", &["--key", "id"], "line 2", why);
+    // One that is skipped says nothing of those after it.
+    let mixed = "{\"id\":1}\n{\"id\":\"2\"}\n{\"id\":3}\n{\"id\":\"abc\"}\n";
+    let rows = taken("f.json", mixed, &["--key", "id", "--skip-bad"]);
+    assert_eq!(rows, "1\t{\"id\":1}\n3\t{\"id\":3}\nabc\t{\"id\":\"abc\"}\n");
     let rows = taken("f.json", "{\"id\":1}\n{\"id\":\"a1\"}\n", &["--key", "id"]);
     assert_eq!(rows, "1\t{\"id\":1}\na1\t{\"id\":\"a1\"}\n");
 }

@@ -97,7 +97,7 @@ pub fn main<B: Browse>(open: impl FnOnce(&Path, &str) -> Result<B>) -> ExitCode 
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{error}");
+            crate::say::note(&error.to_string());
             ExitCode::FAILURE
         }
     }

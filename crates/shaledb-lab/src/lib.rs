@@ -5,6 +5,7 @@
 //! engine only. The list of modules below is the architecture: each names only earlier ones. The
 //! same holds in each folder (crates/shaledb/tests/tidy proves it).
 //!
+//! - [`say`]: lines that nobody has to read.
 //! - [`units`], [`options`], [`setup`]: what the user says, the same for every engine.
 //! - [`generate`]: random keys and values, so cheap that the client does not hide the engine.
 //! - [`measure`]: CPU, bytes, memory and size, as the system counts them; latencies and rates.
@@ -19,6 +20,7 @@
 //! - [`campaign`]: all steps of all engines, in turns. [`compress`]: codec choices on several
 //!   workloads, as one matrix.
 
+pub mod say;
 pub mod units;
 pub mod options;
 pub mod setup;

@@ -13,6 +13,7 @@ use crate::{open, screen};
 use indicatif::ProgressBar;
 use serde::Serialize;
 use shaledb_cli::rows::{self, Problem, Record, Rows};
+use shaledb_lab::say;
 use shaledb_lab::units::{bytes, count, grouped, three_digits};
 use sink::{Added, Sink};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -156,9 +157,9 @@ impl Feed<'_> {
     fn pass_over(&mut self, line: u64, what: &str) {
         self.report.bad_lines += 1;
         if self.report.bad_lines <= BAD_SHOWN {
-            self.bar.suspend(|| eprintln!("shale: line {line} skipped: {what}"));
+            self.bar.suspend(|| say::note(&format!("shale: line {line} skipped: {what}")));
         } else if self.report.bad_lines == BAD_SHOWN + 1 {
-            self.bar.suspend(|| eprintln!("shale: further bad lines are counted but not shown"));
+            self.bar.suspend(|| say::note("shale: further bad lines are counted but not shown"));
         }
     }
 }

@@ -41,16 +41,19 @@ fn folder(found: &DirectoryInspection, json: bool) -> Outcome {
     let missing = found.files.iter().any(|file| file.standing == Standing::Missing);
     let damaged =
         missing || found.damage.is_some() || found.files.iter().any(|file| file.damage.is_some());
-    if json {
-        screen::json(found)?;
-    } else {
+    let exit = if damaged { Exit::Corruption } else { Exit::Done };
+    let tell = || {
+        if json {
+            return screen::json(found);
+        }
         if let Some(damage) = &found.damage {
             screen::line(&format!("DAMAGED: {damage}\n"))?;
         }
         screen::line(&trees(found))?;
-        screen::line(&files(found))?;
-    }
-    Ok(if damaged { Exit::Corruption } else { Exit::Done })
+        screen::line(&files(found))
+    };
+    tell().map_err(|failure| failure.if_unread(exit))?;
+    Ok(exit)
 }
 
 fn trees(found: &DirectoryInspection) -> String {
@@ -96,9 +99,11 @@ fn files(found: &DirectoryInspection) -> String {
 
 /// A large value's file, all of it read and checked.
 fn blob(found: &BlobInspection, json: bool) -> Outcome {
-    if json {
-        screen::json(found)?;
-    } else {
+    let exit = if found.damage.is_none() { Exit::Done } else { Exit::Corruption };
+    let tell = || {
+        if json {
+            return screen::json(found);
+        }
         screen::line(&format!(
             "blob {}: a value of {} bytes in a file of {}",
             found.id,
@@ -108,7 +113,8 @@ fn blob(found: &BlobInspection, json: bool) -> Outcome {
         screen::line(&match &found.damage {
             Some(damage) => format!("DAMAGED: {damage}"),
             None => "every byte checked".to_owned(),
-        })?;
-    }
-    Ok(if found.damage.is_none() { Exit::Done } else { Exit::Corruption })
+        })
+    };
+    tell().map_err(|failure| failure.if_unread(exit))?;
+    Ok(exit)
 }

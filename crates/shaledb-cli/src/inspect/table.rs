@@ -21,6 +21,11 @@ const MEMORY_BYTES: u64 = 8 << 20;
 /// Shows a table.
 pub(super) fn table(options: &InspectOptions, found: &TableInspection, json: bool) -> Outcome {
     let exit = if found.damage.is_empty() { Exit::Done } else { Exit::Corruption };
+    tell(options, found, json).map_err(|failure| failure.if_unread(exit))?;
+    Ok(exit)
+}
+
+fn tell(options: &InspectOptions, found: &TableInspection, json: bool) -> Outcome<()> {
     if json {
         let mut object = serde_json::to_value(found)?;
         if !options.blocks
@@ -28,8 +33,7 @@ pub(super) fn table(options: &InspectOptions, found: &TableInspection, json: boo
         {
             object.remove("blocks");
         }
-        screen::json(&object)?;
-        return Ok(exit);
+        return screen::json(&object);
     }
     screen::line(&summary(found))?;
     if options.blocks {
@@ -38,7 +42,7 @@ pub(super) fn table(options: &InspectOptions, found: &TableInspection, json: boo
     for damage in &found.damage {
         screen::line(&format!("DAMAGED: {}: {damage}", options.path.display()))?;
     }
-    Ok(exit)
+    Ok(())
 }
 
 fn summary(found: &TableInspection) -> String {

@@ -277,10 +277,11 @@ impl Kinds {
     fn add(&mut self, part: &RawValue, name: &str, out: &mut Vec<u8>) -> Result<(), String> {
         let raw = part.get();
         let start = out.len();
+        let (mut plain, mut alike) = (self.plain, self.alike);
         match raw.as_bytes().first() {
             Some(b'"') => {
                 put_text(part, name, out)?;
-                self.alike |= is_plain(&out[start..]);
+                alike |= is_plain(&out[start..]);
             }
             Some(b'{' | b'[') => {
                 return Err(format!(
@@ -291,15 +292,17 @@ impl Kinds {
             Some(b'n') => return Err(format!("`{name}` is null, so the row has no key")),
             _ => {
                 out.extend(raw.as_bytes());
-                self.plain = true;
+                plain = true;
             }
         }
-        if self.plain && self.alike {
+        // A row that is refused, and may be skipped, says nothing of those after it.
+        if plain && alike {
             return Err(format!(
                 "`{name}` is {raw} here and of another type in other rows. The string \"1\" and \
                  the number 1 would be one key. Make all of them strings, or all of them numbers"
             ));
         }
+        (self.plain, self.alike) = (plain, alike);
         Ok(())
     }
 }

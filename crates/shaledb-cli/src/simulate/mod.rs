@@ -15,6 +15,7 @@ pub(crate) use options::SimulateOptions;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::screen;
+use shaledb_lab::say;
 use std::io::IsTerminal;
 
 /// Foresees, and shows it.
@@ -38,7 +39,7 @@ pub(crate) fn simulate(options: &SimulateOptions, json: bool) -> Outcome<Exit> {
     } else {
         screen::line(text.trim_end())?;
         if let Some(path) = options.html.as_ref().filter(|_| std::io::stderr().is_terminal()) {
-            eprintln!("charts: {}", path.display());
+            say::note(&format!("charts: {}", path.display()));
         }
     }
     Ok(Exit::Done)

@@ -2,6 +2,7 @@
 
 use crate::run::row::Row;
 use crate::run::work::Progress;
+use crate::say;
 use crate::units::{bytes, count, micros, three_digits};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -49,13 +50,13 @@ impl Screen {
     /// A line that stays.
     pub(super) fn say(&self, text: &str) {
         if !self.quiet {
-            self.bar.suspend(|| println!("{text}"));
+            self.bar.suspend(|| say::tell(text));
         }
     }
 
     /// A line about something that is wrong; shown in any case.
     pub(super) fn warn(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{text}"));
+        self.bar.suspend(|| say::note(text));
     }
 
     /// No more steps.

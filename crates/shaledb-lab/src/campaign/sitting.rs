@@ -9,6 +9,7 @@ use super::stores::{Left, Stores};
 use crate::driver::Job;
 use crate::measure::{Bound, drop_page_cache};
 use crate::run::row::Row;
+use crate::say;
 use crate::stores::engine::Result;
 use crate::workloads::planned::{PlannedStep, Start};
 use std::collections::{BTreeMap, BTreeSet};
@@ -271,7 +272,7 @@ impl<'a> Campaign<'a> {
         let line = serde_json::to_string(&row)?;
         append(&self.folder.join("rows.jsonl"), &line)?;
         match &self.json_to {
-            Some(path) if path == Path::new("-") => println!("{line}"),
+            Some(path) if path == Path::new("-") => say::tell(&line),
             Some(path) => append(path, &line)?,
             None => {}
         }
