@@ -182,6 +182,34 @@ fn a_database_that_is_there_is_the_start() {
     assert!(nothing.code == Some(6) && nothing.err.contains("nowhere"), "{}", nothing.err);
 }
 
+/// What a codec would save is told by the rows, whatever codec the tables have.
+#[test]
+fn a_database_without_compression_is_not_incompressible() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String = (0..60_000u64)
+        .map(|row| {
+            let noise = row.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            format!("{noise:020}\tvalue {row} of no special note at all, {noise:x}\n")
+        })
+        .collect();
+    std::fs::write(folder.path().join("rows.tsv"), &rows).unwrap();
+    let foreseen: Vec<f64> = ["none", "lz4", "zstd:3"]
+        .into_iter()
+        .map(|codec| {
+            let import = ["import", codec, "rows.tsv", "--format", "kv", "--codecs", codec];
+            done(folder.path(), &[&import[..], &["--no-dictionary"]].concat());
+            done(folder.path(), &["compact", codec]);
+            // Long enough that all of it is written anew.
+            let ask = "--json simulate --write 1MB/s --for 1h --codecs zstd:3 --from";
+            let ask: Vec<&str> = ask.split(' ').chain([codec]).collect();
+            let value: Value = serde_json::from_str(&done(folder.path(), &ask)).unwrap();
+            number(&value, "space_bytes")
+        })
+        .collect();
+    let like = |space: f64| (0.8..1.25).contains(&(space / foreseen[2]));
+    assert!(like(foreseen[0]) && like(foreseen[1]), "{foreseen:?}");
+}
+
 /// The rows of a short run of Shale.
 fn lab_run(folder: &Path) -> Vec<Value> {
     let flags = "--json bench kv --engines shale --num 60k --ops 90k --memory 64M --memtable 1M \

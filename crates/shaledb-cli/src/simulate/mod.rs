@@ -5,6 +5,7 @@ mod measure;
 mod lab_row;
 mod lab_load;
 mod lab_work;
+mod sample;
 mod start;
 mod told;
 mod words;

@@ -3,6 +3,7 @@
 use super::lab_load::{Load, load};
 use super::lab_row::Chosen;
 use super::lab_work::{CodecCpu, Known, codec, codec_cpu, known};
+use super::sample;
 use crate::exit::Outcome;
 use shaledb::compaction::policy::candidates::{Costs, YARDSTICK};
 use shaledb::{Config, Env};
@@ -49,10 +50,13 @@ pub(super) struct Start {
 pub(super) fn of_database(path: &Path, tree: Option<&str>) -> Outcome<Start> {
     let existing = Existing::read(path, tree)?;
     let (key, value) = existing.row_bytes();
+    let blocks = sample::blocks(path, &existing)?;
+    let costs = ratios(&blocks).map(|costs| sample::as_stored(costs, &existing));
     Ok(Start {
         key: Some(key),
         value: Some(value),
-        ratio: Some(existing.ratio()),
+        ratio: Some(costs.map_or_else(|| existing.ratio(), |costs| 1.0 / costs.0[YARDSTICK].ratio)),
+        costs,
         live: Some(existing.rows() * (key + value)),
         config: Some(Config { tree: existing.config.clone(), ..Config::default() }),
         existing: Some(existing),
@@ -82,15 +86,8 @@ pub(super) fn of_run(chosen: &Chosen) -> Start {
         // Of a step that writes nothing it is not known what did.
         let in_order = !kv.step(&row.step).is_ok_and(Benchmark::writes_in_no_order);
         let sample = kv.sample(seed.unwrap_or_default(), in_order, SAMPLE_BYTES);
-        let blocks: Vec<&[u8]> = sample.chunks(block as usize).collect();
-        start.costs = Costs::measure(&blocks, None, &*Env::os().clock).map(|costs| {
-            // Ratios are of the data; CPU is of this machine, which is not the run's.
-            let mut usual = shaledb_forecast::costs_of_ratio(1.0);
-            for (cost, told) in usual.0.iter_mut().zip(&costs.0) {
-                cost.ratio = told.ratio;
-            }
-            usual
-        });
+        let blocks: Vec<Vec<u8>> = sample.chunks(block as usize).map(<[u8]>::to_vec).collect();
+        start.costs = ratios(&blocks);
         start.ratio = start.costs.map(|costs| 1.0 / costs.0[YARDSTICK].ratio);
     }
     if let (Some(costs), Some(row_bytes)) = (&start.costs, start.key.zip(start.value)) {
@@ -99,6 +96,18 @@ pub(super) fn of_run(chosen: &Chosen) -> Start {
         start.work = known(chosen, costs, row_bytes);
     }
     start
+}
+
+/// What codecs make of these blocks, with the usual CPU: that of this machine need not be that of
+/// the one which is asked about.
+fn ratios(blocks: &[Vec<u8>]) -> Option<Costs> {
+    let blocks: Vec<&[u8]> = blocks.iter().map(Vec::as_slice).collect();
+    let costs = Costs::measure(&blocks, None, &*Env::os().clock)?;
+    let mut usual = shaledb_forecast::costs_of_ratio(1.0);
+    for (cost, told) in usual.0.iter_mut().zip(&costs.0) {
+        cost.ratio = told.ratio;
+    }
+    Some(usual)
 }
 
 /// The engine's settings, as the row lists them; `None` if they are of another version.

@@ -101,6 +101,8 @@ class Planner {
   const char *columns_rebuild();
   const char *new_column_rebuild(Field *field, const ColumnDef &column) const;
   bool tells_partition(const Field *was) const;
+  bool is_replaced(const Field *was) const;
+  bool values_may_change() const;
   const char *collation_rebuild() const;
   const char *rebuild_refusal() const;
   const char *rebuilt_column_refusal(const Field *field, const Create_field *column) const;
@@ -173,17 +175,47 @@ bool Planner::same_part(const KEY_PART_INFO &was, const KEY_PART_INFO &is) const
          (!partly || was.length == is.length);
 }
 
+// Whether a column goes, and another one comes under its name.
+bool Planner::is_replaced(const Field *was) const {
+  for (size_t number = 0; number < old_of_.size(); number++) {
+    if (old_of_[number] == was) return false;
+  }
+  for (size_t number = 0; number < old_of_.size(); number++) {
+    const Field *is = altered_->field[number];
+    if (old_of_[number] == nullptr &&
+        lex_string_cmp(system_charset_info, &was->field_name, &is->field_name) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether virtual columns may have other values, though they stay: the server tells of a column's
+// own expression, not of the columns that it is computed of. A virtual text that gets longer may
+// have been cut.
+bool Planner::values_may_change() const {
+  if ((info_->handler_flags & ALTER_VIRTUAL_GCOL_EXPR) != 0) return true;
+  for (Field **was = table_->field; *was != nullptr; was++) {
+    if (is_replaced(*was)) return true;
+  }
+  for (size_t number = 0; number < old_of_.size(); number++) {
+    const Field *was = old_of_[number], *is = altered_->field[number];
+    const bool is_virtual = was != nullptr && !was->stored_in_db() && !is->stored_in_db();
+    if (is_virtual && was->pack_length() != is->pack_length()) return true;
+  }
+  return false;
+}
+
 bool Planner::same_key(const KEY &was, const KEY &is) const {
   if (was.user_defined_key_parts != is.user_defined_key_parts) return false;
   constexpr ulong kKind = HA_NOSAME | HA_FULLTEXT | HA_SPATIAL | HA_USES_PARSER;
   if ((was.flags & kKind) != (is.flags & kKind)) return false;
   if ((was.flags & HA_USES_PARSER) != 0 && !plugin_equals(was.parser, is.parser)) return false;
-  // A virtual column may be computed of others that change; the server tells of the column itself.
-  const bool expressions_change = (info_->handler_flags & ALTER_VIRTUAL_GCOL_EXPR) != 0;
+  const bool values_change = values_may_change();
   for (uint part = 0; part < was.user_defined_key_parts; part++) {
     if (!same_part(was.key_part[part], is.key_part[part])) return false;
     const Field *column = altered_->field[is.key_part[part].fieldnr - 1];
-    if (expressions_change && !column->stored_in_db()) return false;
+    if (values_change && !column->stored_in_db()) return false;
   }
   return true;
 }
@@ -396,6 +428,9 @@ const char *Planner::words_refusal(const KEY &key) const {
 const char *Planner::refusal() {
   if (const char *why = statement_refusal()) return why;
   map_columns();
+  for (Field **was = table_->field; *was != nullptr; was++) {
+    if (tells_partition(*was) && is_replaced(*was)) return kOfPartitions;
+  }
   plan_.rebuild = statement_rebuild();
   if (plan_.rebuild == nullptr) plan_.rebuild = primary_rebuild();
   if (plan_.rebuild == nullptr) plan_.rebuild = columns_rebuild();

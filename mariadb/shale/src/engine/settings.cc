@@ -12,7 +12,10 @@ namespace settings {
 Globals globals;
 
 std::string codec() {
+  // SET GLOBAL frees the text that was there.
+  mysql_mutex_lock(&LOCK_global_system_variables);
   std::string name = globals.compression == nullptr ? "" : globals.compression;
+  mysql_mutex_unlock(&LOCK_global_system_variables);
   return name == "auto" ? "" : name;
 }
 

@@ -423,6 +423,7 @@ int ha_shale::check(THD *thd, HA_CHECK_OPT *options) {
 
 int ha_shale::optimize(THD *thd, HA_CHECK_OPT *options) {
   for (const Index &index : indexes_) {
+    if (thd_killed(thd)) return HA_ADMIN_FAILED;
     shale_error *found = shale_compact(engine().db, index.tree, nullptr, 0, nullptr, 0);
     if (Error error = shale_sql::consume_error(found)) {
       push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_GET_ERRMSG, "SHALE: %s",

@@ -255,9 +255,21 @@ int ha_shale::delete_table(const char *name) {
   return note(error || !lost ? std::move(error) : note_not_lost(name));
 }
 
+static bool has_foreign_keys(const char *path) {
+  const ForeignKeys &keys = engine().catalog.foreign_keys();
+  return !keys.of_child(path).empty() || !keys.of_parent(path).empty();
+}
+
 int ha_shale::rename_table(const char *from, const char *to) {
   if (!is_recovering() && is_lost(to)) return refuse_over(to);
   if (!is_recovering() && checks_foreign_keys(ha_thd()) && !has_indexes_of_keys(from, to)) {
+    return HA_ERR_CANNOT_ADD_FOREIGN;
+  }
+  // CONVERT TABLE: no statement could name or drop the constraint of one partition.
+  if (!is_recovering() && is_partition(to) && !is_partition(from) && has_foreign_keys(from)) {
+    push_warning_printf(ha_thd(), Sql_condition::WARN_LEVEL_WARN, ER_GET_ERRMSG,
+                        "SHALE: a table with foreign keys, or that others refer to, does not "
+                        "become a partition: drop them first");
     return HA_ERR_CANNOT_ADD_FOREIGN;
   }
   Error error = rename_one(from, to);
