@@ -47,10 +47,26 @@ struct State {
     reverse: bool,
     shown: Shown,
     fetched: VecDeque<(Vec<u8>, Vec<u8>)>,
+    /// What comes after those.
+    failed: Option<shaledb::Error>,
 }
 
 impl State {
+    /// Fetches some rows. Those before an error are given first; nothing comes after it.
     fn fetch(&mut self) -> shaledb::Result<()> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let Err(error) = self.fetch_some() else { return Ok(()) };
+        self.scan = None;
+        if self.fetched.is_empty() {
+            return Err(error);
+        }
+        self.failed = Some(error);
+        Ok(())
+    }
+
+    fn fetch_some(&mut self) -> shaledb::Result<()> {
         let Some(scan) = &mut self.scan else { return Ok(()) };
         let mut bytes = 0;
         while self.fetched.len() < ROWS && bytes < BYTES {
@@ -89,6 +105,7 @@ impl Rows {
             reverse,
             shown,
             fetched,
+            failed: None,
         }))
     }
 }

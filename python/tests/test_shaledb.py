@@ -181,6 +181,27 @@ class Wholes(Case):
             with self.assertRaises(shaledb.ReadOnly):
                 other.tree("t")[b"a"] = b"2"
 
+    def test_rows_before_damage_are_given(self) -> None:
+        for number in range(4000):
+            self.tree[b"%06d" % number] = os.urandom(100)
+        self.db.compact()
+        self.db.close()
+        table = next(iter(self.path.glob("*.table")))
+        data = bytearray(table.read_bytes())
+        data[len(data) // 2] ^= 1
+        table.write_bytes(data)
+        with shaledb.open(self.path) as db:
+            tree = db.tree("t")
+            rows, keys = iter(tree.items()), []
+            with self.assertRaises(shaledb.Corruption):
+                for key, _ in rows:
+                    keys.append(key)
+            self.assertEqual(keys, [b"%06d" % number for number in range(len(keys))])
+            self.assertIn(b"%06d" % (len(keys) - 1), tree)
+            with self.assertRaises(shaledb.Corruption):
+                tree[b"%06d" % len(keys)]
+            self.assertIsNone(next(rows, None), "nothing comes after it")
+
     def test_a_forked_child_is_refused(self) -> None:
         self.tree[b"a"] = b"1"
         child = os.fork()

@@ -243,6 +243,21 @@ fn line_ends_in_quoted_fields() {
     holds(&said, 0.10);
 }
 
+/// Import passes over empty lines; ends of lines by CR alone are not found in stretches.
+#[test]
+fn the_first_line_with_something_in_it_names_the_columns() {
+    let rows: String = (0..40_000).map(|row| format!("{row},text {row}\n")).collect();
+    let text = format!("\n\r\nid,text\n{rows}");
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("f.csv"), &text).unwrap();
+    let flags = ["--json", "advise", "f.csv", "--key", "id", "--sample", "128K"];
+    let said: Value = serde_json::from_str(&done(dir.path(), &flags)).unwrap();
+    assert!(said["rows"].as_f64().is_some_and(|rows| (rows / 4e4 - 1.0).abs() < 0.2), "{said}");
+    std::fs::write(dir.path().join("f.csv"), text.trim_start().replace('\n', "\r")).unwrap();
+    let ran = common::run(dir.path(), &flags);
+    assert!(ran.code != Some(0) && ran.err.contains("CR alone"), "{}", ran.err);
+}
+
 #[test]
 fn a_database() {
     let dir = tempfile::tempdir().unwrap();

@@ -195,3 +195,27 @@ fn what_a_format_cannot_say_ends_the_export() {
     let first = ["export", "db", "-", "--format", "csv", "--no-header", "--to", "b"];
     assert_eq!(done(dir, &first), "a,x\ty\n");
 }
+
+/// What is no file, or has another name, is not replaced by one.
+#[test]
+#[cfg(unix)]
+fn links_and_devices_stay_what_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(dir, &["put", "db", "k", "v"]);
+    std::fs::write(dir.join("real.csv"), "old").unwrap();
+    std::os::unix::fs::symlink("real.csv", dir.join("link.csv")).unwrap();
+    assert_ne!(run(dir, &["export", "db", "link.csv"]).code, Some(0));
+    done(dir, &["export", "db", "link.csv", "--force"]);
+    assert!(std::fs::symlink_metadata(dir.join("link.csv")).unwrap().is_symlink());
+    assert!(std::fs::read_to_string(dir.join("real.csv")).unwrap().contains("k,v"));
+    std::os::unix::fs::symlink("nowhere.csv", dir.join("lost.csv")).unwrap();
+    assert_ne!(run(dir, &["export", "db", "lost.csv", "--force"]).code, Some(0));
+    std::os::unix::fs::symlink("/dev/null", dir.join("null")).unwrap();
+    done(dir, &["export", "db", "null", "--format", "csv"]);
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    std::fs::write(dir.join("new.csv.partial"), "mine").unwrap();
+    let refused = run(dir, &["export", "db", "new.csv"]);
+    assert!(refused.code == Some(2) && refused.err.contains("new.csv.partial"), "{}", refused.err);
+    assert_eq!(std::fs::read_to_string(dir.join("new.csv.partial")).unwrap(), "mine");
+}

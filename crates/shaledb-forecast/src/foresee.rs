@@ -178,7 +178,7 @@ pub fn foresee(
 /// Whether all of the time can be run.
 fn is_short(scenario: &Scenario, effort: &Effort) -> bool {
     let demand = scenario.mean_demand();
-    let varies = scenario.load.bytes_per_second.iter().any(|rate| *rate != demand);
+    let varies = scenario.varies();
     // What changes by the hour is run for a day in any case.
     let suffices = if varies && scenario.days <= 1.0 { f64::INFINITY } else { effort.flushes };
     demand.is_finite() && flushes_of_a_day(scenario, demand) * scenario.days <= suffices
@@ -236,7 +236,7 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
     let steady = changes < STEADY && slows < STEADY;
     let count = if steady { 1 } else { STRETCHES };
     let demand = scenario.mean_demand();
-    let varies = scenario.load.bytes_per_second.iter().any(|rate| *rate != demand);
+    let varies = scenario.varies();
     let can_run = effort.flushes / count as f64 / flushes_of_a_day(scenario, demand.min(200e6));
     // Half of it to find the shape that stays; a load that changes by the hour is run for a day.
     let run_days = if varies { (can_run / 2.0).floor().max(1.0) } else { can_run / 2.0 };

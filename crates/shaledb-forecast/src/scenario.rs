@@ -150,9 +150,17 @@ impl Scenario {
         self.load.bytes_per_second[hour.min(HOURS - 1)]
     }
 
+    /// Whether the demand changes by the hour.
+    pub fn varies(&self) -> bool {
+        let rates = &self.load.bytes_per_second;
+        rates.iter().any(|rate| *rate != rates[0])
+    }
+
     /// The mean of the demand over a day.
     pub fn mean_demand(&self) -> f64 {
-        self.load.bytes_per_second.iter().sum::<f64>() / HOURS as f64
+        let rates = &self.load.bytes_per_second;
+        // A sum of 24 of them is rounded.
+        if self.varies() { rates.iter().sum::<f64>() / HOURS as f64 } else { rates[0] }
     }
 
     /// Rows that come to be there each second at a demand, less those that go by deletes.
@@ -256,6 +264,19 @@ pub(crate) fn sample() -> Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A measured rate is no round number.
+    #[test]
+    fn a_rate_that_stays_does_not_change_by_the_hour() {
+        for divisor in 1..1000 {
+            let rate = 40e6 / (f64::from(divisor) + 0.7);
+            let scenario = Scenario { load: Load::updates(rate), ..sample() };
+            assert!(!scenario.varies() && scenario.mean_demand() == rate, "{rate}");
+        }
+        let mut scenario = sample();
+        scenario.load.bytes_per_second[7] += 1.0;
+        assert!(scenario.varies());
+    }
 
     #[test]
     fn what_codecs_save_goes_with_the_ratio() {

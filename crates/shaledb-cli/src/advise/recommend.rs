@@ -68,7 +68,10 @@ pub(super) fn words(sample: &Sample, predicted: &Predicted, picked: Picked) -> V
     )];
     words.extend(other("Smallest", best, &choices[picked.smallest]));
     words.extend(other("Least CPU", best, &choices[picked.cheapest]));
-    if best.choice.codec == Codec::None {
+    let tried_others = choices.iter().any(|other| other.choice.codec != Codec::None);
+    if best.choice.codec == Codec::None && !tried_others {
+        words.push("No codec but none was tried.".to_owned());
+    } else if best.choice.codec == Codec::None {
         words.push("No codec saves a twentieth, so none is worth its CPU.".to_owned());
     } else {
         words.push(

@@ -211,8 +211,24 @@ impl<'a> Text<'a> {
             Text { file, length, name, options, records, head: Vec::new(), no_begin: None };
         let mut start = text.read(0, STRETCH_BYTES_MIN as usize)?;
         if matches!(options.layout, Layout::Columns { header: true, .. }) {
-            let end = text.complete(&mut start, 0, 0)?;
-            text.head = start[..end].to_vec();
+            let mut from = 0;
+            text.head = loop {
+                let end = text.complete(&mut start, 0, from)?;
+                // Import passes over empty lines.
+                let line = &start[from..end];
+                let is_empty = line.iter().all(|byte| matches!(byte, b'\r' | b'\n'));
+                if is_empty && end < start.len() {
+                    from = end;
+                    continue;
+                }
+                break line.to_vec();
+            };
+            let names = text.head.trim_ascii_end();
+            if names.contains(&b'\r') && !names.contains(&b'"') {
+                let what = "lines end with CR alone. Stretches of a file are found by LF: convert \
+                            it, such as by tr '\\r' '\\n'";
+                return Err(bad(name, 1, what));
+            }
         }
         let mut rows = text.rows(start)?;
         let mut record = Record::default();

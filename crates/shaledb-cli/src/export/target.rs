@@ -28,7 +28,17 @@ impl Target {
             let out: Box<dyn Write> = Box::new(io::stdout().lock());
             return Ok(Target { out: Packed::Plain(BufWriter::new(out)), file: None });
         }
-        if path.exists() && !options.force {
+        // Of a link the file that it leads to.
+        let path = &real_path(path)?;
+        let is_there = std::fs::metadata(path).ok();
+        if is_there.as_ref().is_some_and(|meta| !meta.is_file()) {
+            // A device or a pipe has no other name meanwhile, and nothing to be lost.
+            let wrong = |error: io::Error| Failure::file("write to", path, &error);
+            let file = File::options().write(true).open(path).map_err(wrong)?;
+            let out: Box<dyn Write> = Box::new(file);
+            return Ok(Target { out: Packed::Plain(BufWriter::new(out)), file: None });
+        }
+        if is_there.is_some() && !options.force {
             return Err(Failure::usage(format!(
                 "{} exists. Name another file, or overwrite it with --force",
                 path.display()
@@ -37,8 +47,14 @@ impl Target {
         let mut name = path.as_os_str().to_owned();
         name.push(".partial");
         let partial = PathBuf::from(name);
-        let wrong = |error: io::Error| Failure::file("create", &partial, &error);
-        let file = File::create(&partial).map_err(wrong)?;
+        let wrong = |error: io::Error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Failure::usage(format!(
+                "{} exists: another export writes there, or one was killed. Remove it",
+                partial.display()
+            )),
+            _ => Failure::file("create", &partial, &error),
+        };
+        let file = File::create_new(&partial).map_err(wrong)?;
         let same = file.try_clone().map_err(wrong)?;
         let out: Box<dyn Write> = Box::new(file);
         let out = BufWriter::with_capacity(256 << 10, out);
@@ -98,6 +114,15 @@ impl Target {
         self.file = None;
         Ok(())
     }
+}
+
+/// The path itself, or of a link the one that it leads to.
+fn real_path(path: &Path) -> Outcome<PathBuf> {
+    let is_link = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
+    if !is_link {
+        return Ok(path.to_owned());
+    }
+    std::fs::canonicalize(path).map_err(|error| Failure::file("follow the link", path, &error))
 }
 
 impl Drop for Target {

@@ -20,7 +20,8 @@ const BYTES: usize = 4 << 20;
 /// Memory for that.
 const MEMORY_BYTES: u64 = 64 << 20;
 
-/// Blocks of the tree's rows; none of a tree without tables, nor of one whose log takes more memory.
+/// Blocks of the tree's rows; none of a tree without tables, nor of one whose log takes more
+/// memory.
 pub(super) fn blocks(path: &Path, existing: &Existing) -> Outcome<Vec<Vec<u8>>> {
     let config = Config { memory_bytes: MEMORY_BYTES, create: false, ..Config::default() };
     let opened = match Db::open_read_only(path, config.clone()) {

@@ -199,6 +199,18 @@ fn what_the_engine_counts_is_that_of_the_step() {
     let row = run_step(&store, &named, work, (0.0, 0.0), &mut silent).unwrap();
     assert_eq!((row.counted.flush_bytes, row.counted.compaction_bytes), (1120, 500));
     assert_eq!((row.ops, row.counted.write_amp), (1, None));
+
+    // But not what came in the time to warm up.
+    let warm_up = Duration::from_millis(50);
+    let idle = each(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        Ok(Did::default())
+    });
+    let duration = Some(Duration::from_millis(20));
+    let work = Work { warm_up, duration, ..Work::new("s", &["get"], vec![idle]) };
+    let row = run_step(&store, &named, work, (0.0, 0.0), &mut silent).unwrap();
+    assert_eq!((row.counted.flush_bytes, row.counted.compaction_bytes), (0, 0));
+    assert_eq!(row.counted.stall_percent, 0.0);
 }
 
 #[test]

@@ -7,10 +7,12 @@
 //! a lock of a shard when it was made.
 
 use super::frames::{FRAME_BYTES, Frames, Slot, Spot};
+use super::steps::Steps;
 use crate::fs::process::{Process, process};
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The place of a value: a file and an offset in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,10 +29,6 @@ pub trait Weigh {
     fn bytes(&self) -> usize;
 }
 
-/// Shards are fixed in number, so that what is evicted does not depend on the machine.
-const SHARDS: usize = 64;
-/// What an entry is taken to weigh when the tables of the cache are sized.
-const ENTRY_BYTES_TYPICAL: u64 = 16 * 1024;
 /// What the cache itself spends on an entry.
 const ENTRY_OVERHEAD_BYTES: u64 = 72 + FRAME_BYTES;
 
@@ -38,6 +36,9 @@ const ENTRY_OVERHEAD_BYTES: u64 = 72 + FRAME_BYTES;
 pub struct Cache<V: Weigh> {
     inner: quick_cache::sync::Cache<CacheKey, Held<V>, Weights, Mix, Leaving<V>>,
     frames: Arc<Frames<V>>,
+    steps: Steps,
+    /// The units that each shard has; 0 of a cache that was closed, which remembers nothing.
+    units: AtomicU64,
     process: Process,
 }
 
@@ -53,16 +54,19 @@ impl<V: Weigh> std::fmt::Debug for Cache<V> {
 impl<V: Weigh> Cache<V> {
     /// An empty cache of `bytes`.
     pub fn new(bytes: u64) -> Cache<V> {
-        let items = (bytes / ENTRY_BYTES_TYPICAL).clamp(32, 1 << 24) as usize;
+        let steps = Steps::of(bytes);
+        let (items, whole) = (steps.entries() as usize, steps.bytes(steps.units));
         let mut builder = OptionsBuilder::new();
-        builder.shards(SHARDS).estimated_items_capacity(items).weight_capacity(bytes);
+        builder.shards(steps.shards as usize).estimated_items_capacity(items);
+        builder.weight_capacity(whole).ghost_allocation(1.0);
         let frames = Arc::new(Frames::new());
         let leaving = Leaving(Arc::clone(&frames));
         let inner = match builder.build() {
             Ok(options) => quick_cache::sync::Cache::with_options(options, Weights, Mix, leaving),
-            Err(_) => quick_cache::sync::Cache::with(items, bytes, Weights, Mix, leaving),
+            Err(_) => quick_cache::sync::Cache::with(items, whole, Weights, Mix, leaving),
         };
-        Cache { inner, frames, process: process() }
+        let units = AtomicU64::new(steps.units);
+        Cache { inner, frames, steps, units, process: process() }
     }
 
     /// The value at this place, if it is held.
@@ -109,10 +113,21 @@ impl<V: Weigh> Cache<V> {
         left
     }
 
-    /// Changes the bound; evicts at once if it shrinks.
+    /// Changes the bound, to about so many bytes (see [`Steps`]); evicts at once if it shrinks. To
+    /// be called by one thread at a time.
     pub fn set_capacity(&self, bytes: u64) {
-        if self.process.is_this() {
-            self.inner.set_capacity(bytes);
+        let from = self.units.load(Relaxed);
+        if !self.process.is_this() || from == 0 {
+            return;
+        }
+        if bytes == 0 {
+            self.units.store(0, Relaxed);
+            return self.inner.set_capacity(0);
+        }
+        let steps = self.steps.towards(from, bytes).into_iter().filter(|units| *units > 0);
+        for units in steps.filter(|units| *units != from) {
+            self.units.store(units, Relaxed);
+            self.inner.set_capacity(self.steps.bytes(units));
         }
     }
 

@@ -5,6 +5,7 @@
 //! under way ([`Lease`]), and the cache, which gets what they leave.
 
 mod frames;
+mod steps;
 #[allow(clippy::module_inception, reason = "the cache is what the module is about")]
 mod cache;
 mod memory;

@@ -104,7 +104,8 @@ pub fn parts(tables: &[Cuts<'_>], aligned: &[&[u8]], bytes: u64) -> Vec<Part> {
         // An aligned cut is worth a part that is smaller, and waiting for it one that is larger.
         let is_aligned = aligned.binary_search(&key).is_ok();
         let due = if is_aligned { bytes - quarter } else { bytes + quarter };
-        let moves_on = start.as_deref().is_none_or(|start| start < key);
+        // Nothing comes before the empty key.
+        let moves_on = start.as_deref().unwrap_or_default() < key;
         if here >= due.max(1) && left > quarter && moves_on {
             parts.push(Part { start: start.take(), end: Some(key.to_vec()) });
             start = Some(key.to_vec());

@@ -38,6 +38,11 @@ fn parts_are_even() {
     let narrow = Cuts { table: &narrow, keys: keys("aa b bb") };
     assert_eq!(cuts(&parts(std::slice::from_ref(&wide), &[], 16 * MIB)), "g m s");
     assert_eq!(cuts(&parts(&[wide.clone(), narrow], &[], 64 * MIB)), "c");
+    // No part ends where none can begin.
+    let (empty, rest) = (table("", "", 20), table("a", "z", 40));
+    let (empty, rest) =
+        (Cuts { table: &empty, keys: keys("") }, Cuts { table: &rest, keys: keys("g m s") });
+    assert_eq!(cuts(&parts(&[empty, rest], &[], 8 * MIB)), "g m s");
     // Too little work is not worth cutting.
     assert_eq!(parts(&[wide], &[], 80 * MIB), [Part::default()]);
     assert_eq!(parts(&[], &[], 80 * MIB), [Part::default()]);

@@ -11,7 +11,7 @@ use crate::fs::Preparer;
 use crate::memtable::chunk;
 use crate::table::gone;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often an idle worker looks whether writes have stopped.
@@ -101,7 +101,7 @@ fn spawn_thread(
     name: String,
     run: impl FnOnce() + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
-    Builder::new().name(name).spawn(run)
+    std::thread::Builder::new().name(name).spawn(run)
 }
 
 #[cfg(all(test, not(feature = "shuttle")))]

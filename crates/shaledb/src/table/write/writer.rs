@@ -159,7 +159,8 @@ impl TableWriter {
             }
         }
         if !self.builder.is_empty()
-            && self.builder.size_with(key.len(), value.len()) > self.options.block_bytes
+            && (self.builder.size_with(key, value.len()) > self.options.block_bytes
+                || self.builder.is_full())
         {
             self.cut_block()?;
         }
@@ -333,7 +334,8 @@ impl TableWriter {
     /// Whether an entry with so many bytes of key and value would begin a block.
     #[inline]
     pub fn begins_block(&self, entry_bytes: usize) -> bool {
-        self.builder.is_empty() || self.builder.size_with(entry_bytes, 0) > self.options.block_bytes
+        self.builder.is_empty()
+            || self.builder.size_with_bytes(entry_bytes) > self.options.block_bytes
     }
 
     /// The key of the last entry added; empty if there is none.

@@ -86,6 +86,29 @@ fn blocks_keep_to_their_size() {
     assert!(mean > 800, "{mean}");
 }
 
+/// A secondary index of long texts with many rows for each: what keys have in common ends.
+#[test]
+fn blocks_keep_to_their_size_where_a_prefix_ends() {
+    let world = World::new(8 << 20);
+    let text = |letter: u8, row: u32| [&vec![letter; 1000][..], &row.to_be_bytes()].concat();
+    let keys = (0..900).map(|row| text(b'a', row)).chain((0..900).map(|row| text(b'b', row)));
+    let rows: Vec<_> = keys.map(|key| (key, 1, Kind::Put, Vec::new())).collect();
+    let table = world.open(world.write(1, options(Codec::None, 16 << 10), &rows));
+    for (_, info) in table.blocks().unwrap() {
+        assert!(info.handle.bytes <= 18 << 10, "{}", info.handle.bytes);
+    }
+    assert!(
+        table.meta.blocks <= 6,
+        "what keys have in common is there once: {}",
+        table.meta.blocks
+    );
+    // Keys of which nearly nothing is left take memory all the same.
+    let keys = (0..300u32).map(|row| [&vec![7; 60_000][..], &row.to_be_bytes()].concat());
+    let rows: Vec<_> = keys.map(|key| (key, 1, Kind::Put, Vec::new())).collect();
+    let table = world.open(world.write(2, options(Codec::None, 1 << 20), &rows));
+    assert!(table.meta.blocks >= 4, "{}", table.meta.blocks);
+}
+
 #[test]
 fn the_estimate_is_near_the_file() {
     let world = World::new(8 << 20);
