@@ -218,4 +218,9 @@ fn links_and_devices_stay_what_they_are() {
     let refused = run(dir, &["export", "db", "new.csv"]);
     assert!(refused.code == Some(2) && refused.err.contains("new.csv.partial"), "{}", refused.err);
     assert_eq!(std::fs::read_to_string(dir.join("new.csv.partial")).unwrap(), "mine");
+    done(dir, &["export", "db", "new.csv", "--force"]);
+    assert!(!dir.join("new.csv.partial").exists());
+    let to_pipe = done(dir, &["export", "db", "/dev/stdout", "--format", "csv"]);
+    assert!(to_pipe.contains("k,v"), "{to_pipe}");
+    assert_eq!(run(dir, &["export", "db", "db"]).code, Some(2));
 }

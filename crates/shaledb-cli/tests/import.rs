@@ -104,7 +104,11 @@ fn a_string_and_a_number_are_not_one_key() {
         why,
     );
     refused("f.json", "{\"id\":true}\n{\"id\":\"true\"}\n", &["--key", "id"], "line 2", why);
-    // One that is skipped says nothing of those after it.
+    // One that is skipped says nothing of those after it, whatever it is skipped for.
+    let two = "{\"a\":1,\"b\":null}\n{\"a\":\"2\",\"b\":3}\n";
+    assert_eq!(taken("f.json", two, &["--key", "a,b", "--value", "b", "--skip-bad"]), "2/3\t3\n");
+    let no_value = "{\"a\":1}\n{\"a\":\"2\",\"b\":3}\n";
+    assert_eq!(taken("f.json", no_value, &["--key", "a", "--value", "b", "--skip-bad"]), "2\t3\n");
     let mixed = "{\"id\":1}\n{\"id\":\"2\"}\n{\"id\":3}\n{\"id\":\"abc\"}\n";
     let rows = taken("f.json", mixed, &["--key", "id", "--skip-bad"]);
     assert_eq!(rows, "1\t{\"id\":1}\n3\t{\"id\":3}\nabc\t{\"id\":\"abc\"}\n");

@@ -1,6 +1,6 @@
 //! What fails, or whose tree is gone, leaves no file behind.
 
-use shaledb::fs::mem::MemFs;
+use shaledb::fs::mem::{Call, Fault, MemFs};
 use shaledb::{
     Background, Batch, Config, Db, Env, OpenOptions, TransactionOptions, TreeConfig, WriteOptions,
 };
@@ -112,4 +112,28 @@ fn a_batch_for_a_tree_that_is_dropped_leaves_no_file() {
     db.drop_tree("gone").unwrap();
     assert!(db.write(&batch, DONE).is_err());
     assert_eq!(files(&fs, ".blob"), 0);
+}
+
+/// The device may have a record that was cut off, with the number that the next one gets in the
+/// next file.
+#[test]
+fn what_was_cut_off_a_log_is_off_the_device_before_the_next_log_begins() {
+    let fs = MemFs::new();
+    let db = open_on(&fs).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    // As much as a log is worth that is left for the next one, which is made ahead.
+    (0..14u8).for_each(|n| tree.put(&[n], &[n; 3000]).unwrap());
+    db.sync().unwrap();
+    while db.step().unwrap() {}
+    fs.keep_trace();
+    fs.fail(Call::Append, 1, Fault::ShortFull, true);
+    assert!(tree.put(b"b", b"1").unwrap_err().is_disk_full());
+    tree.flush().unwrap();
+    tree.put_with(b"b", b"2", WriteOptions::SYNC).unwrap();
+    let trace = fs.trace();
+    let of_old = |line: &&String| line.contains("000003.wal");
+    let next = trace.iter().position(|line| line.contains(".wal") && !of_old(&line));
+    let next = next.unwrap_or_else(|| panic!("another log begins: {trace:#?}"));
+    let synced = trace[..next].iter().filter(of_old).any(|line| line.contains("sync"));
+    assert!(synced, "{trace:#?}");
 }

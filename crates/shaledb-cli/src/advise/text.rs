@@ -211,6 +211,11 @@ impl<'a> Text<'a> {
             Text { file, length, name, options, records, head: Vec::new(), no_begin: None };
         let mut start = text.read(0, STRETCH_BYTES_MIN as usize)?;
         if matches!(options.layout, Layout::Columns { header: true, .. }) {
+            if start.contains(&b'\r') && !start.contains(&b'\n') && !start.contains(&b'"') {
+                let what = "lines end with CR alone. Stretches of a file are found by LF: convert \
+                            it, such as by tr '\\r' '\\n'";
+                return Err(bad(name, 1, what));
+            }
             let mut from = 0;
             text.head = loop {
                 let end = text.complete(&mut start, 0, from)?;
@@ -223,12 +228,6 @@ impl<'a> Text<'a> {
                 }
                 break line.to_vec();
             };
-            let names = text.head.trim_ascii_end();
-            if names.contains(&b'\r') && !names.contains(&b'"') {
-                let what = "lines end with CR alone. Stretches of a file are found by LF: convert \
-                            it, such as by tr '\\r' '\\n'";
-                return Err(bad(name, 1, what));
-            }
         }
         let mut rows = text.rows(start)?;
         let mut record = Record::default();

@@ -120,6 +120,7 @@ impl Rows {
         self.key_of_fields.clear();
         if let Some(fields) = &mut self.key {
             fields.key_of(&members, &mut self.key_of_fields)?;
+            fields.accept();
         }
         if self.key_of_fields != key {
             return Err(format!(

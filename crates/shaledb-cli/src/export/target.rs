@@ -28,49 +28,38 @@ impl Target {
             let out: Box<dyn Write> = Box::new(io::stdout().lock());
             return Ok(Target { out: Packed::Plain(BufWriter::new(out)), file: None });
         }
-        // Of a link the file that it leads to.
-        let path = &real_path(path)?;
         let is_there = std::fs::metadata(path).ok();
-        if is_there.as_ref().is_some_and(|meta| !meta.is_file()) {
+        if is_there.as_ref().is_some_and(|meta| !meta.is_file() && !meta.is_dir()) {
             // A device or a pipe has no other name meanwhile, and nothing to be lost.
             let wrong = |error: io::Error| Failure::file("write to", path, &error);
             let file = File::options().write(true).open(path).map_err(wrong)?;
-            let out: Box<dyn Write> = Box::new(file);
-            return Ok(Target { out: Packed::Plain(BufWriter::new(out)), file: None });
+            let out = packed(path, Box::new(file)).map_err(wrong)?;
+            return Ok(Target { out, file: None });
         }
+        // Of a link the file that it leads to.
+        let real = &real_path(path)?;
         if is_there.is_some() && !options.force {
             return Err(Failure::usage(format!(
                 "{} exists. Name another file, or overwrite it with --force",
                 path.display()
             )));
         }
-        let mut name = path.as_os_str().to_owned();
+        let mut name = real.as_os_str().to_owned();
         name.push(".partial");
         let partial = PathBuf::from(name);
         let wrong = |error: io::Error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::usage(format!(
-                "{} exists: another export writes there, or one was killed. Remove it",
+                "{} exists: another export writes there, or one was killed. Remove it, or write \
+                 over it with --force",
                 partial.display()
             )),
             _ => Failure::file("create", &partial, &error),
         };
-        let file = File::create_new(&partial).map_err(wrong)?;
+        let made = if options.force { File::create(&partial) } else { File::create_new(&partial) };
+        let file = made.map_err(wrong)?;
         let same = file.try_clone().map_err(wrong)?;
-        let out: Box<dyn Write> = Box::new(file);
-        let out = BufWriter::with_capacity(256 << 10, out);
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        let out = match extension.map(str::to_ascii_lowercase).as_deref() {
-            Some("gz") => {
-                Packed::Gzip(flate2::write::GzEncoder::new(out, flate2::Compression::default()))
-            }
-            Some("zst") => {
-                let mut encoder = zstd::stream::write::Encoder::new(out, 3).map_err(wrong)?;
-                encoder.include_checksum(true).map_err(wrong)?;
-                Packed::Zstd(encoder)
-            }
-            _ => Packed::Plain(out),
-        };
-        Ok(Target { out, file: Some((same, path.clone(), partial)) })
+        let out = packed(path, Box::new(file)).map_err(wrong)?;
+        Ok(Target { out, file: Some((same, real.clone(), partial)) })
     }
 
     pub(super) fn write(&mut self, text: &[u8]) -> Outcome<()> {
@@ -114,6 +103,23 @@ impl Target {
         self.file = None;
         Ok(())
     }
+}
+
+/// Compressed as the name says.
+fn packed(path: &Path, out: Box<dyn Write>) -> io::Result<Packed> {
+    let out = BufWriter::with_capacity(256 << 10, out);
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    Ok(match extension.map(str::to_ascii_lowercase).as_deref() {
+        Some("gz") => {
+            Packed::Gzip(flate2::write::GzEncoder::new(out, flate2::Compression::default()))
+        }
+        Some("zst") => {
+            let mut encoder = zstd::stream::write::Encoder::new(out, 3)?;
+            encoder.include_checksum(true)?;
+            Packed::Zstd(encoder)
+        }
+        _ => Packed::Plain(out),
+    })
 }
 
 /// The path itself, or of a link the one that it leads to.

@@ -51,6 +51,14 @@ pub struct KeyFields {
 /// both be there.
 #[derive(Clone, Copy, Default)]
 struct Kinds {
+    rows: Kind,
+    /// With the row that is looked at: one that is refused, and may be skipped, says nothing of
+    /// those after it.
+    with_this: Kind,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Kind {
     /// A number, or true or false.
     plain: bool,
     /// A string that could be one of these.
@@ -237,6 +245,7 @@ impl Take {
             }
             None => record.value.extend(text),
         }
+        key.accept();
         Ok(())
     }
 }
@@ -250,6 +259,11 @@ impl KeyFields {
     pub fn new(names: &[String], separator: &str) -> Result<KeyFields, String> {
         let parts = names.iter().map(|name| (path(name), Kinds::default())).collect();
         Ok(KeyFields { parts, joined: Joined::new(separator, names.len())? })
+    }
+
+    /// The row of the last key is taken.
+    pub fn accept(&mut self) {
+        self.parts.iter_mut().for_each(|(_, kinds)| kinds.rows = kinds.with_this);
     }
 
     /// Appends the key of an object.
@@ -277,7 +291,7 @@ impl Kinds {
     fn add(&mut self, part: &RawValue, name: &str, out: &mut Vec<u8>) -> Result<(), String> {
         let raw = part.get();
         let start = out.len();
-        let (mut plain, mut alike) = (self.plain, self.alike);
+        let Kind { mut plain, mut alike } = self.rows;
         match raw.as_bytes().first() {
             Some(b'"') => {
                 put_text(part, name, out)?;
@@ -295,14 +309,13 @@ impl Kinds {
                 plain = true;
             }
         }
-        // A row that is refused, and may be skipped, says nothing of those after it.
         if plain && alike {
             return Err(format!(
                 "`{name}` is {raw} here and of another type in other rows. The string \"1\" and \
                  the number 1 would be one key. Make all of them strings, or all of them numbers"
             ));
         }
-        (self.plain, self.alike) = (plain, alike);
+        self.with_this = Kind { plain, alike };
         Ok(())
     }
 }

@@ -47,7 +47,10 @@ pub(super) fn blocks(path: &Path, existing: &Existing) -> Outcome<Vec<Vec<u8>>> 
         for row in tree.scan_with(options)? {
             let (key, value) = row?;
             rows.extend_from_slice(&key);
-            rows.extend_from_slice(&value);
+            // Large values are in files of their own.
+            if value.len() < existing.config.blob_bytes as usize {
+                rows.extend_from_slice(&value);
+            }
             if rows.len() >= BYTES / places {
                 break;
             }
@@ -71,7 +74,8 @@ pub(super) fn as_stored(mut costs: Costs, existing: &Existing) -> Costs {
     if sampled >= 1.0 || stored >= 1.0 {
         return costs;
     }
-    let power = stored.ln() / sampled.ln();
+    // Data that the sample takes for hardly compressible says little of the rest.
+    let power = (stored.ln() / sampled.ln()).clamp(0.25, 4.0);
     for (way, cost) in ALL.iter().zip(&mut costs.0) {
         if matches!(way.codec, Codec::Zstd(_)) {
             cost.ratio = cost.ratio.powf(power);

@@ -50,7 +50,7 @@ impl Screen {
     /// A line that stays.
     pub(super) fn say(&self, text: &str) {
         if !self.quiet {
-            self.bar.suspend(|| say::tell(text));
+            let _ = self.bar.suspend(|| say::tell(text));
         }
     }
 

@@ -272,7 +272,7 @@ impl<'a> Campaign<'a> {
         let line = serde_json::to_string(&row)?;
         append(&self.folder.join("rows.jsonl"), &line)?;
         match &self.json_to {
-            Some(path) if path == Path::new("-") => say::tell(&line),
+            Some(path) if path == Path::new("-") => say::tell(&line)?,
             Some(path) => append(path, &line)?,
             None => {}
         }

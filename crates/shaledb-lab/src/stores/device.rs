@@ -265,11 +265,13 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn who_waits_for_the_device_is_woken_in_time() {
-        let slack = || {
-            let thread = std::fs::read_link("/proc/thread-self").unwrap();
-            let path = Path::new("/proc").join(thread.file_name().unwrap()).join("timerslack_ns");
-            std::fs::read_to_string(path).unwrap().trim().parse::<u64>().unwrap()
-        };
+        // Other systems have no such file, or let nobody write it.
+        let Ok(thread) = std::fs::read_link("/proc/thread-self") else { return };
+        let path = Path::new("/proc").join(thread.file_name().unwrap()).join("timerslack_ns");
+        if std::fs::write(&path, "50000").is_err() {
+            return;
+        }
+        let slack = || std::fs::read_to_string(&path).unwrap().trim().parse::<u64>().unwrap();
         let (env, _) = disk();
         env.fs.create(Path::new("/a")).unwrap().append(&[7; 10_000]).unwrap();
         assert_eq!(slack(), 1);

@@ -62,7 +62,8 @@ impl Steps {
     /// The numbers of units, one after the other, by which a cache of `from` units comes to about
     /// so many bytes, and to one unit at least: mostly one; 0 is none.
     pub fn towards(&self, from: u64, bytes: u64) -> [u64; 2] {
-        let to = (bytes / self.bytes(1)).clamp(1, UNITS_MAX);
+        let step = self.bytes(1);
+        let to = (bytes.saturating_add(step / 2) / step).clamp(1, UNITS_MAX);
         if self.keeps(from, to) {
             return [to, 0];
         }
@@ -117,7 +118,7 @@ mod tests {
                     units = next;
                 }
                 assert_eq!(keys, units);
-                assert!(off(units) < steps.bytes(1), "{wanted} of {bytes}: {}", off(units));
+                assert!(2 * off(units) <= steps.bytes(1), "{wanted} of {bytes}: {}", off(units));
             }
             assert!((0.96..=0.97).contains(&hot), "{hot}");
         }

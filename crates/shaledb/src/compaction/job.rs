@@ -331,7 +331,7 @@ impl Outputs<'_> {
         let writer = match &mut self.writer {
             // Asked once a block is enough, and a user key is never cut in two.
             Some(writer)
-                if !(writer.begins_block(key.len() + value.len())
+                if !(writer.begins_block(key, value.len())
                     && writer.last_key() != key
                     && self.cut.before(key, filled(writer, self.entries_max))) =>
             {

@@ -85,12 +85,7 @@ impl LogWriter {
     pub fn append(&mut self, framed: &[u8]) -> Result<()> {
         self.guard.check()?;
         debug_assert!(self.seal.is_of(self.bytes, framed), "framed for this place of this file");
-        if self.is_cut {
-            // The device may have a whole record of those that were cut off. After a power loss it
-            // would stand in the place of this one, which has its number.
-            self.sync()?;
-            self.is_cut = false;
-        }
+        self.sync_cut()?;
         match self.file.append(framed) {
             Ok(()) => {
                 self.bytes += framed.len() as u64;
@@ -99,6 +94,18 @@ impl LogWriter {
             }
             Err(error) => Err(self.undo_append(error)),
         }
+    }
+
+    /// Makes it durable that records were cut off, if any were. The device may have a whole one of
+    /// them: after a power loss it would stand in the place of the next one, here or in the next
+    /// file, which has its number.
+    #[inline]
+    pub fn sync_cut(&mut self) -> Result<()> {
+        if self.is_cut {
+            self.sync()?;
+            self.is_cut = false;
+        }
+        Ok(())
     }
 
     #[cold]

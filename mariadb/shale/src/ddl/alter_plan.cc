@@ -175,17 +175,14 @@ bool Planner::same_part(const KEY_PART_INFO &was, const KEY_PART_INFO &is) const
          (!partly || was.length == is.length);
 }
 
-// Whether a column goes, and another one comes under its name.
+// Whether a column goes, and another one has its name: a new one, or one that is renamed.
 bool Planner::is_replaced(const Field *was) const {
   for (size_t number = 0; number < old_of_.size(); number++) {
     if (old_of_[number] == was) return false;
   }
   for (size_t number = 0; number < old_of_.size(); number++) {
     const Field *is = altered_->field[number];
-    if (old_of_[number] == nullptr &&
-        lex_string_cmp(system_charset_info, &was->field_name, &is->field_name) == 0) {
-      return true;
-    }
+    if (lex_string_cmp(system_charset_info, &was->field_name, &is->field_name) == 0) return true;
   }
   return false;
 }

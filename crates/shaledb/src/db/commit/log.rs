@@ -148,8 +148,11 @@ impl Core {
 
     /// Goes on in a new log file. If none can be made (a full disk), the present one is kept.
     pub fn rotate_log(&self, leader: &mut Leader) {
-        let Some(old) = leader.wal.as_ref() else { return };
-        let opened = old.syncer().and_then(|syncer| Ok((syncer, self.next_log(old.id())?)));
+        let Some(old) = leader.wal.as_mut() else { return };
+        let opened = old
+            .sync_cut()
+            .and_then(|()| old.syncer())
+            .and_then(|syncer| Ok((syncer, self.next_log(old.id())?)));
         let (syncer, wal) = match opened {
             Ok(opened) => opened,
             Err(error) => {

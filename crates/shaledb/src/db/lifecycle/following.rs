@@ -79,6 +79,8 @@ impl Following {
 
     pub fn step(&mut self, core: &Core) -> Result<Step> {
         let fs = &*core.env.fs;
+        // What was too large may have been decided since, or flushed.
+        (self.full, self.grown) = (false, LOOK_BYTES);
         if self.news && !self.take_catalog(core)? {
             return Ok(Step::Again);
         }
@@ -172,9 +174,10 @@ impl Following {
     /// Takes a record of the log, unless it is of a tree that is not known yet.
     fn take_record(&mut self, core: &Core, batch: &WalBatch<'_>) -> Result<bool> {
         let next_tree = self.manifest.catalog().next_tree;
-        let (mut says_something, mut prepared_bytes) = (false, 0);
+        let (mut says_something, mut only_decides, mut prepared_bytes) = (false, true, 0);
         for entry in batch.entries() {
             says_something = true;
+            only_decides &= matches!(entry, Entry::Commit { .. } | Entry::Rollback { .. });
             let is_known = match entry {
                 Entry::Op(op) => op.tree < next_tree,
                 // Its operations come with the decision, which names no tree.
@@ -192,7 +195,8 @@ impl Following {
             self.grown = 0;
             self.full = self.memtable_bytes() + self.prepared.bytes() > bound(core);
         }
-        if self.full {
+        // What is decided is in memory already.
+        if self.full && !only_decides {
             return Ok(false);
         }
         let Following { prepared, trees, gone, grown, .. } = self;

@@ -111,9 +111,9 @@ impl Replay<'_> {
 pub(super) fn log_too_large(dir: &Path, bound: u64) -> Error {
     let what = format!(
         "the log of {} has more data that is not in tables than half of `memory_bytes` ({bound} \
-         bytes); to read without writing, all of it must be in memory; raise `memory_bytes` (the \
-         writer's value always suffices), or open the database or a copy of it once for writing, \
-         which makes tables",
+         bytes); to read without writing, all of it must be in memory, with what is prepared and \
+         not decided; raise `memory_bytes` (the writer's value suffices but for that), or open the \
+         database or a copy of it once for writing, which makes tables",
         dir.display()
     );
     Error::Config { setting: "memory_bytes", what }

@@ -5,8 +5,6 @@ use crate::base::key::{Kind, SEQ_MAX, SeqNo, common_prefix};
 
 /// What an entry takes beside its key and value: two ends and a tag.
 const ENTRY_BYTES_MAX: usize = 2 * 2 + 8;
-/// What keys have in common is not looked at anew for each while it is so few bytes in all.
-const PREFIXES_FEW: usize = 1 << 10;
 /// A block ends when its keys have so many bytes in full: some dozens of the longest.
 const KEYS_BYTES_MAX: usize = 4 << 20;
 
@@ -152,28 +150,30 @@ impl BlockBuilder {
         self.image.len() + self.keys.len() - prefixes + each * count + TRAILER_BYTES
     }
 
-    /// The same with one more entry of so many bytes, unless that makes those before it longer.
+    /// Whether a block of `block_bytes` ends before this entry: it would be larger with it, or its
+    /// keys take as much memory as they may, which is more than they do in the image.
+    ///
+    /// An entry that has less in common with those before it than they have with each other makes
+    /// these longer. For that alone a block ends only if it is a quarter full, or would be twice as
+    /// large.
     #[inline]
-    pub fn size_with_bytes(&self, entry_bytes: usize) -> usize {
-        self.size() + entry_bytes + ENTRY_BYTES_MAX
-    }
-
-    /// The same with one more entry. Where it has less in common with those before it than they
-    /// have with each other, these get longer: 1 KiB of that is not counted.
-    #[inline]
-    pub fn size_with(&self, key: &[u8], value_bytes: usize) -> usize {
-        let size = self.size_with_bytes(key.len() + value_bytes);
-        if self.prefix_len * self.key_ends.len() <= PREFIXES_FEW {
-            return size;
+    pub fn ends_before(&self, key: &[u8], value_bytes: usize, block_bytes: usize) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let size = self.size();
+        let with = size + key.len() + value_bytes + ENTRY_BYTES_MAX;
+        if with > block_bytes || self.keys.len() > KEYS_BYTES_MAX {
+            return true;
+        }
+        let others = self.key_ends.len() - 1;
+        // Near its end a block is looked at more closely; most have little in common.
+        if with + self.prefix_len * others <= block_bytes {
+            return false;
         }
         let common = common_prefix(&self.keys[..self.prefix_len], key);
-        size + (self.prefix_len - common) * (self.key_ends.len() - 1)
-    }
-
-    /// Whether keys take as much memory as they may, which is more than they do in the image.
-    #[inline]
-    pub fn is_full(&self) -> bool {
-        self.keys.len() > KEYS_BYTES_MAX
+        let longer = with + (self.prefix_len - common) * others;
+        longer > block_bytes && (size >= block_bytes / 4 || longer > 2 * block_bytes)
     }
 
     #[inline]

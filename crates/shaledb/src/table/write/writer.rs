@@ -158,10 +158,7 @@ impl TableWriter {
                 _ => return Err(out_of_order()),
             }
         }
-        if !self.builder.is_empty()
-            && (self.builder.size_with(key, value.len()) > self.options.block_bytes
-                || self.builder.is_full())
-        {
+        if self.builder.ends_before(key, value.len(), self.options.block_bytes) {
             self.cut_block()?;
         }
         if self.builder.is_empty() {
@@ -331,11 +328,11 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Whether an entry with so many bytes of key and value would begin a block.
+    /// Whether an entry with this key and so many bytes of value would begin a block.
     #[inline]
-    pub fn begins_block(&self, entry_bytes: usize) -> bool {
+    pub fn begins_block(&self, key: &[u8], value_bytes: usize) -> bool {
         self.builder.is_empty()
-            || self.builder.size_with_bytes(entry_bytes) > self.options.block_bytes
+            || self.builder.ends_before(key, value_bytes, self.options.block_bytes)
     }
 
     /// The key of the last entry added; empty if there is none.

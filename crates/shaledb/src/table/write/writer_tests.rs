@@ -95,18 +95,46 @@ fn blocks_keep_to_their_size_where_a_prefix_ends() {
     let rows: Vec<_> = keys.map(|key| (key, 1, Kind::Put, Vec::new())).collect();
     let table = world.open(world.write(1, options(Codec::None, 16 << 10), &rows));
     for (_, info) in table.blocks().unwrap() {
-        assert!(info.handle.bytes <= 18 << 10, "{}", info.handle.bytes);
+        assert!(info.handle.bytes <= 16 << 10, "{}", info.handle.bytes);
     }
     assert!(
         table.meta.blocks <= 6,
         "what keys have in common is there once: {}",
         table.meta.blocks
     );
+    // But one that has hardly begun goes on: many short runs of keys fill blocks together.
+    let keys = (0..40u8).flat_map(|text| (0..30).map(move |row| (text, row)));
+    let short = |(text, row): (u8, u32)| [&vec![text; 50][..], &row.to_be_bytes()].concat();
+    let rows: Vec<_> = keys.map(|key| (short(key), 1, Kind::Put, Vec::new())).collect();
+    let table = world.open(world.write(3, options(Codec::None, 16 << 10), &rows));
+    let mean = table.meta.raw_bytes / table.meta.blocks;
+    assert!(mean > 8 << 10 && mean <= 32 << 10, "{mean}");
     // Keys of which nearly nothing is left take memory all the same.
     let keys = (0..300u32).map(|row| [&vec![7; 60_000][..], &row.to_be_bytes()].concat());
     let rows: Vec<_> = keys.map(|key| (key, 1, Kind::Put, Vec::new())).collect();
     let table = world.open(world.write(2, options(Codec::None, 1 << 20), &rows));
     assert!(table.meta.blocks >= 4, "{}", table.meta.blocks);
+}
+
+/// Who cuts tables asks where blocks begin, and must be told of each.
+#[test]
+fn where_blocks_begin_is_known_before() {
+    let world = World::new(8 << 20);
+    for (texts, rows, prefix) in [(3, 900, 1000), (200, 60, 300), (2000, 3, 20), (1, 5000, 0)] {
+        let mut writer = TableWriter::new(world.fs_create(1), 1, options(Codec::None, 4096));
+        let mut begun = 0;
+        for text in 0..texts as u32 {
+            for row in 0..rows as u32 {
+                let letters = text.to_be_bytes();
+                let key = [&letters[..], &vec![b'x'; prefix], &row.to_be_bytes()].concat();
+                let begins = writer.begins_block(&key, 10);
+                writer.add(&key, 1, Kind::Put, &[7; 10]).unwrap();
+                assert_eq!(begins, writer.builder.entries() == 1, "{text} {row}");
+                begun += u32::from(begins);
+            }
+        }
+        assert!(begun > 3, "{begun}");
+    }
 }
 
 #[test]
