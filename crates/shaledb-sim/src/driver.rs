@@ -8,6 +8,9 @@ use crate::world::{CrashPoint, World, open_db, state_hash};
 use shaledb::{Batch, SyncPolicy, Transaction, TransactionOptions, WriteOptions};
 use std::path::Path;
 
+/// The name of a transaction in two phases: there is one at a time.
+const XID: &[u8] = b"program";
+
 impl World {
     /// Runs a program.
     pub fn run(&mut self, program: &[Op]) -> Outcome<()> {
@@ -186,6 +189,7 @@ impl World {
 
     /// Writes by a transaction; after every few changes it writes as much that it undoes.
     fn transaction(&mut self, changes: &[Change], memory_bytes: u32, sync: bool) -> Outcome<()> {
+        let in_two_phases = memory_bytes % 2 == 1;
         let memory_bytes = memory_bytes.into();
         let options = TransactionOptions { memory_bytes, ..TransactionOptions::default() };
         let mut txn = self.db()?.begin(options)?;
@@ -206,7 +210,25 @@ impl World {
             txn.rollback_to(savepoint)?;
         }
         self.spilled = txn.spilled_bytes() > 0;
-        Ok(txn.commit(WriteOptions { sync })?)
+        let options = WriteOptions { sync };
+        if !in_two_phases {
+            return Ok(txn.commit(options)?);
+        }
+        let prepared = txn.prepare_with(XID, options)?;
+        let committed = prepared.commit(options);
+        if committed.is_err() {
+            self.roll_back_prepared();
+        }
+        Ok(committed?)
+    }
+
+    /// What a failure or a crash has left prepared, and so not committed, would keep its locks.
+    pub(crate) fn roll_back_prepared(&mut self) {
+        let left = self.db().ok().and_then(|db| db.prepared().ok());
+        for prepared in left.into_iter().flatten() {
+            // Where that fails, too, those who come there time out, which is no wrong answer.
+            let _ = prepared.rollback(WriteOptions { sync: false });
+        }
     }
 
     fn change(&self, txn: &mut Transaction, change: &Change) -> Outcome<()> {

@@ -41,7 +41,7 @@ pub enum Op {
     /// Writes a batch; with `true`, durably.
     Write(Vec<Change>, bool),
     /// Writes the same by a transaction that keeps so many bytes in memory, and that undoes as much
-    /// again; with `true`, durably.
+    /// again; with `true`, durably. One with an odd number commits in two phases.
     Transaction(Vec<Change>, u32, bool),
     /// Writes one value from a reader.
     PutReader(u8, u32, Value),
@@ -389,6 +389,7 @@ impl Generator {
             21 => {
                 // Mostly so little that most of it is spilled, in many runs.
                 let memory_bytes = [1, 300, 3_000, 100_000][self.below(4) as usize];
+                let memory_bytes = memory_bytes + self.below(2);
                 let changes = (0..1 + self.below(8)).flat_map(|_| self.changes()).collect();
                 Op::Transaction(changes, memory_bytes, self.chance(20))
             }

@@ -125,7 +125,9 @@ impl World {
     ) -> Outcome<World> {
         let db = open_db(&fs, PATH, config)?;
         let is_run = |path: &Path| path.extension().is_some_and(|end| end == "run");
-        if let Some((path, _)) = fs.files().into_iter().find(|(path, _)| is_run(path)) {
+        // What is prepared has its runs until it is decided.
+        let decided = db.prepared()?.is_empty();
+        if let Some((path, _)) = fs.files().into_iter().find(|(path, _)| decided && is_run(path)) {
             return wrong(format!("{} is left of a transaction", path.display()));
         }
         let hash = state_hash(&db)?;
@@ -139,6 +141,7 @@ impl World {
         model.rewind(moment);
         let mut world = World::closed(fs, config, model);
         world.adopt(db)?;
+        world.roll_back_prepared();
         Ok(world)
     }
 
@@ -263,7 +266,9 @@ impl World {
     /// Closes and opens the database.
     pub fn reopen(&mut self) -> Outcome<()> {
         self.close()?;
-        self.open()
+        self.open()?;
+        self.roll_back_prepared();
+        Ok(())
     }
 }
 
