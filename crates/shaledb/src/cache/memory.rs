@@ -5,8 +5,8 @@
 //! reads, what it is about to write, the working memory of codecs. Each has a [`Lease`] of it.
 //!
 //! Invariant: the cache's capacity follows total - memtables - metadata - work to within a
-//! hundredth of the total or 16 MiB, whichever is less, and half a step of the cache (`steps`: 16 KB
-//! for each of its shards). Its due never falls below a sixteenth of the total.
+//! hundredth of the total or 16 MiB, whichever is less, and half a step of the cache (`steps`:
+//! 16 KB for each of its shards). Its due never falls below a sixteenth of the total.
 
 use super::cache::{Cache, Weigh};
 use crate::base::rank;
