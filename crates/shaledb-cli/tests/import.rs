@@ -104,7 +104,7 @@ fn a_string_and_a_number_are_not_one_key() {
         why,
     );
     refused("f.json", "{\"id\":true}\n{\"id\":\"true\"}\n", &["--key", "id"], "line 2", why);
-    // One that is skipped says nothing of those after it, whatever it is skipped for.
+    // One that is skipped says nothing of those after it, whichever of its fields is wrong.
     let two = "{\"a\":1,\"b\":null}\n{\"a\":\"2\",\"b\":3}\n";
     assert_eq!(taken("f.json", two, &["--key", "a,b", "--value", "b", "--skip-bad"]), "2/3\t3\n");
     let no_value = "{\"a\":1}\n{\"a\":\"2\",\"b\":3}\n";

@@ -189,6 +189,8 @@ impl World {
 
     /// Writes by a transaction; after every few changes it writes as much that it undoes.
     fn transaction(&mut self, changes: &[Change], memory_bytes: u32, sync: bool) -> Outcome<()> {
+        // What a failure has left prepared would keep its name and its locks.
+        self.roll_back_prepared()?;
         let in_two_phases = memory_bytes % 2 == 1;
         let memory_bytes = memory_bytes.into();
         let options = TransactionOptions { memory_bytes, ..TransactionOptions::default() };
@@ -217,18 +219,18 @@ impl World {
         let prepared = txn.prepare_with(XID, options)?;
         let committed = prepared.commit(options);
         if committed.is_err() {
-            self.roll_back_prepared();
+            // The same failure, mostly; then it is tried again later.
+            let _ = self.roll_back_prepared();
         }
         Ok(committed?)
     }
 
-    /// What a failure or a crash has left prepared, and so not committed, would keep its locks.
-    pub(crate) fn roll_back_prepared(&mut self) {
-        let left = self.db().ok().and_then(|db| db.prepared().ok());
-        for prepared in left.into_iter().flatten() {
-            // Where that fails, too, those who come there time out, which is no wrong answer.
-            let _ = prepared.rollback(WriteOptions { sync: false });
+    /// Ends what a failure or a crash has left prepared, and so not committed.
+    pub(crate) fn roll_back_prepared(&mut self) -> Outcome<()> {
+        for prepared in self.db()?.prepared()? {
+            prepared.rollback(WriteOptions { sync: false })?;
         }
+        Ok(())
     }
 
     fn change(&self, txn: &mut Transaction, change: &Change) -> Outcome<()> {

@@ -125,10 +125,14 @@ impl World {
     ) -> Outcome<World> {
         let db = open_db(&fs, PATH, config)?;
         let is_run = |path: &Path| path.extension().is_some_and(|end| end == "run");
+        let left_of_runs = |fs: &MemFs| match fs.files().into_iter().find(|(path, _)| is_run(path))
+        {
+            Some((path, _)) => wrong(format!("{} is left of a transaction", path.display())),
+            None => Ok(()),
+        };
         // What is prepared has its runs until it is decided.
-        let decided = db.prepared()?.is_empty();
-        if let Some((path, _)) = fs.files().into_iter().find(|(path, _)| decided && is_run(path)) {
-            return wrong(format!("{} is left of a transaction", path.display()));
+        if db.prepared()?.is_empty() {
+            left_of_runs(&fs)?;
         }
         let hash = state_hash(&db)?;
         let Some(moment) = model.find(hash, low, high) else {
@@ -141,7 +145,8 @@ impl World {
         model.rewind(moment);
         let mut world = World::closed(fs, config, model);
         world.adopt(db)?;
-        world.roll_back_prepared();
+        world.roll_back_prepared()?;
+        left_of_runs(&world.fs)?;
         Ok(world)
     }
 
@@ -267,8 +272,7 @@ impl World {
     pub fn reopen(&mut self) -> Outcome<()> {
         self.close()?;
         self.open()?;
-        self.roll_back_prepared();
-        Ok(())
+        self.roll_back_prepared()
     }
 }
 

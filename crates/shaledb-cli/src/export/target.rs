@@ -36,6 +36,12 @@ impl Target {
             let out = packed(path, Box::new(file)).map_err(wrong)?;
             return Ok(Target { out, file: None });
         }
+        if is_there.as_ref().is_some_and(std::fs::Metadata::is_dir) {
+            return Err(Failure::usage(format!(
+                "{} is a folder. Name a file in it",
+                path.display()
+            )));
+        }
         // Of a link the file that it leads to.
         let real = &real_path(path)?;
         if is_there.is_some() && !options.force {
@@ -49,14 +55,20 @@ impl Target {
         let partial = PathBuf::from(name);
         let wrong = |error: io::Error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::usage(format!(
-                "{} exists: another export writes there, or one was killed. Remove it, or write \
-                 over it with --force",
+                "{} exists: another export writes there, or one was killed. If it was, remove \
+                 it, or write over it with --force",
                 partial.display()
             )),
             _ => Failure::file("create", &partial, &error),
         };
-        let made = if options.force { File::create(&partial) } else { File::create_new(&partial) };
-        let file = made.map_err(wrong)?;
+        let mut how = File::options();
+        // What is there is emptied when nobody else writes to it.
+        how.write(true).create(options.force).create_new(!options.force).truncate(false);
+        let file = how.open(&partial).map_err(wrong)?;
+        if file.try_lock().is_err() {
+            return Err(wrong(io::ErrorKind::AlreadyExists.into()));
+        }
+        file.set_len(0).map_err(wrong)?;
         let same = file.try_clone().map_err(wrong)?;
         let out = packed(path, Box::new(file)).map_err(wrong)?;
         Ok(Target { out, file: Some((same, real.clone(), partial)) })

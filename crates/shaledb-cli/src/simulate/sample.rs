@@ -43,7 +43,7 @@ pub(super) fn blocks(path: &Path, existing: &Existing) -> Outcome<Vec<Vec<u8>>> 
     for place in 0..places {
         let lower = Some(tables[place * tables.len() / places].smallest.clone());
         let options = ScanOptions { lower, fill_cache: false, ..ScanOptions::default() };
-        let mut rows = Vec::new();
+        let (mut rows, mut read) = (Vec::new(), 0);
         for row in tree.scan_with(options)? {
             let (key, value) = row?;
             rows.extend_from_slice(&key);
@@ -51,7 +51,8 @@ pub(super) fn blocks(path: &Path, existing: &Existing) -> Outcome<Vec<Vec<u8>>> 
             if value.len() < existing.config.blob_bytes as usize {
                 rows.extend_from_slice(&value);
             }
-            if rows.len() >= BYTES / places {
+            read += key.len() + value.len();
+            if read >= BYTES / places {
                 break;
             }
         }

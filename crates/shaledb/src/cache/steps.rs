@@ -63,7 +63,9 @@ impl Steps {
     /// so many bytes, and to one unit at least: mostly one; 0 is none.
     pub fn towards(&self, from: u64, bytes: u64) -> [u64; 2] {
         let step = self.bytes(1);
-        let to = (bytes.saturating_add(step / 2) / step).clamp(1, UNITS_MAX);
+        // To the nearest, but not beyond the whole.
+        let most = self.units.max(bytes / step).min(UNITS_MAX);
+        let to = (bytes.saturating_add(step / 2) / step).clamp(1, most);
         if self.keeps(from, to) {
             return [to, 0];
         }
@@ -95,6 +97,7 @@ mod tests {
             let whole = steps.bytes(steps.units);
             assert!(whole <= bytes && whole / 96 >= bytes / 100, "{bytes}: {steps:?}");
             assert_eq!(steps.towards(steps.units, whole), [steps.units, 0]);
+            assert!(steps.bytes(steps.towards(steps.units, bytes)[0]) <= bytes);
             assert!(steps.towards(steps.units, 0).contains(&1));
         }
     }
@@ -118,7 +121,8 @@ mod tests {
                     units = next;
                 }
                 assert_eq!(keys, units);
-                assert!(2 * off(units) <= steps.bytes(1), "{wanted} of {bytes}: {}", off(units));
+                assert!(off(units) < steps.bytes(1), "{wanted} of {bytes}: {}", off(units));
+                assert!(steps.bytes(units) <= bytes, "{wanted} of {bytes}");
             }
             assert!((0.96..=0.97).contains(&hot), "{hot}");
         }

@@ -74,8 +74,10 @@ impl Db {
     /// sequence number that it shows, as [`Snapshot::seq`](crate::Snapshot::seq). Snapshots and
     /// scans go on reading what they have seen. Its cost is that of what has been written since.
     ///
-    /// The number goes back in one case: the writer met a full disk in the middle of a group of
-    /// commits, which all failed, and the follower had seen some of them.
+    /// The number goes back in two cases. The writer met a full disk in the middle of a group of
+    /// commits, which all failed, and the follower had seen some of them. Or a refresh has failed,
+    /// and the newest commit was a bulk load that has been compacted since: what it brought is
+    /// there, and its number is not found again.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if this is no follower; else as [`Db::open_follower`]. Then reads

@@ -149,10 +149,11 @@ impl Core {
     /// Goes on in a new log file. If none can be made (a full disk), the present one is kept.
     pub fn rotate_log(&self, leader: &mut Leader) {
         let Some(old) = leader.wal.as_mut() else { return };
-        let opened = old
-            .sync_cut()
-            .and_then(|()| old.syncer())
-            .and_then(|syncer| Ok((syncer, self.next_log(old.id())?)));
+        if let Err(error) = old.sync_cut() {
+            tracing::error!(%error, "the log that was cut could not be synced: no more is written");
+            return;
+        }
+        let opened = old.syncer().and_then(|syncer| Ok((syncer, self.next_log(old.id())?)));
         let (syncer, wal) = match opened {
             Ok(opened) => opened,
             Err(error) => {

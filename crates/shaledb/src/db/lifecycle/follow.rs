@@ -161,10 +161,7 @@ fn show(core: &Core, shown: &ArcSwap<FollowedView>, following: &Following) -> Se
         tree.dropped.store(!trees.by_id.contains_key(id), Ordering::Release);
     }
     core.trees.store(Arc::new(trees));
-    // Who begins anew does not find the number of a bulk load that has been compacted since, though
-    // what it brought is there: what was told once stays.
-    let seq = following.seq.max(core.visible.load(Ordering::Acquire));
-    core.publish(seq);
+    core.publish(following.seq.max(core.visible.load(Ordering::Acquire)));
     core.flushed_to.fetch_max(following.manifest.catalog().log.seq, Ordering::AcqRel);
-    seq
+    following.seq
 }

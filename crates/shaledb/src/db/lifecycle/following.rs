@@ -199,8 +199,10 @@ impl Following {
         if self.full && !only_decides {
             return Ok(false);
         }
+        // It may have made room: looked at again before the next.
+        let look_again = if self.full { LOOK_BYTES } else { 0 };
         let Following { prepared, trees, gone, grown, .. } = self;
-        *grown += prepared_bytes;
+        *grown += prepared_bytes + look_again;
         prepared.read(batch, &mut |op, _| {
             *grown += (op.key.len() + op.value.len()) as u64;
             match trees.get(&op.tree) {
