@@ -152,32 +152,28 @@ case("READ COMMITTED, FOR UPDATE beside a plain read", READ_COMMITTED,
      B.
      """,
      setup=SUMS)
-case("READ COMMITTED, a function that waits and then reads by an index", READ_COMMITTED,
-     "Each row is there once, as the function has written it.",
-     """
-     A begin
-     A update t set k = 5 where id = 10
-     B& select f()
-     A commit
-     B.
-     """,
-     setup=[*SETUP,
-            "create function f() returns int deterministic modifies sql data begin"
-            " declare n int;"
-            " update t set k = k + 100 where id = 10;"
-            " select count(*) into n from t force index (k) where k >= 0; return n; end"])
-case("READ COMMITTED, a function that reads, waits, and reads by an index", READ_COMMITTED,
-     "Also where it had read before the wait.",
-     """
-     A begin
-     A update t set k = 5 where id = 10
-     B& select f()
-     A commit
-     B.
-     """,
-     setup=[*SETUP,
-            "create function f() returns int deterministic modifies sql data begin"
-            " declare n, m int;"
-            " select count(*) into m from t force index (k) where k >= 0;"
-            " update t set k = k + 100 where id = 10;"
-            " select count(*) into n from t force index (k) where k >= 0; return 10 * m + n; end"])
+
+
+def reads_after_wait(title: str, text: str, body: str) -> None:
+    """B calls a function that comes to A's row, and then reads by the index that A has changed."""
+    case(title, READ_COMMITTED, text,
+         """
+         A begin
+         A update t set k = 5 where id = 10
+         B& select f()
+         A commit
+         B.
+         """,
+         setup=[*SETUP,
+                f"create function f() returns int deterministic modifies sql data begin {body} end"])
+
+
+CHANGE = "update t set k = k + 100 where id = 10;"
+COUNT = "select count(*) into {} from t force index (k) where k >= 0;"
+reads_after_wait("READ COMMITTED, a function that waits and then reads by an index",
+                 "Each row is there once, as the function has written it.",
+                 f"declare n int; {CHANGE} {COUNT.format('n')} return n;")
+reads_after_wait("READ COMMITTED, a function that reads, waits, and reads by an index",
+                 "Also where it had read before the wait.",
+                 f"declare n, m int; {COUNT.format('m')} {CHANGE} {COUNT.format('n')}"
+                 " return 10 * m + n;")

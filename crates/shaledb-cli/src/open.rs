@@ -2,25 +2,22 @@
 
 use crate::args::{ReadFlags, TreeFlags, WriteFlags};
 use crate::exit::{Failure, Outcome};
+use crate::reader;
 use shaledb::{Codecs, Config, Db, Error, Tree, TreeConfig};
 use shaledb_lab::say;
 use std::path::Path;
 
 /// Opens for reading: nothing on disk changes. Beside a writer it is read as of now.
 pub(crate) fn reading(flags: &ReadFlags) -> Outcome<Db> {
-    let config = Config { create: false, ..base(flags) };
-    match Db::open_read_only(&flags.db, config.clone()) {
-        Err(Error::Locked { .. }) => {
-            let db = Db::open_follower(&flags.db, config)?;
-            say::note(&format!(
-                "note: another process has {} open. It is read as of now, including writes that \
-                 are not durable yet",
-                flags.db.display()
-            ));
-            Ok(db)
-        }
-        other => Ok(other?),
+    let (db, is_beside) = reader::open(&flags.db, base(flags))?;
+    if is_beside {
+        say::note(&format!(
+            "note: another process has {} open. It is read as of now, including writes that are \
+             not durable yet",
+            flags.db.display()
+        ));
     }
+    Ok(db)
 }
 
 /// Opens for writing a database that exists.

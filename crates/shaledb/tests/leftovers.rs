@@ -1,28 +1,15 @@
 //! What fails, or whose tree is gone, leaves no file behind.
 
+mod common;
+
+use common::{files, open_on};
 use shaledb::fs::mem::{Call, Fault, MemFs};
-use shaledb::{
-    Background, Batch, Config, Db, Env, OpenOptions, TransactionOptions, TreeConfig, WriteOptions,
-};
-use std::sync::Arc;
+use shaledb::{Batch, TransactionOptions, WriteOptions};
 
 const DONE: WriteOptions = WriteOptions { sync: false };
 
-fn open_on(fs: &MemFs) -> shaledb::Result<Db> {
-    let env = Env { fs: Arc::new(fs.clone()), ..Env::memory() };
-    let options = OpenOptions { env, background: Background::Stepped, read_only: false };
-    let config = Config {
-        memory_bytes: 16 << 20,
-        memtable_bytes: 64 << 10,
-        table_bytes: 64 << 10,
-        tree: TreeConfig { block_bytes: 1024, blob_bytes: 4096, ..TreeConfig::default() },
-        ..Config::default()
-    };
-    Db::open_in("/db", config, options)
-}
-
-fn files(fs: &MemFs, part: &str) -> usize {
-    fs.files().iter().filter(|(path, _)| path.to_string_lossy().contains(part)).count()
+fn manifests(fs: &MemFs) -> usize {
+    fs.files().iter().filter(|(path, _)| path.to_string_lossy().contains("MANIFEST")).count()
 }
 
 /// Whoever restarts a service tries again and again.
@@ -41,7 +28,7 @@ fn opens_that_fail_at_the_log_leave_one_manifest() {
     assert!(bytes > 10_000 && fs.corrupt(&log, bytes / 2, 1));
     for _ in 0..10 {
         assert!(open_on(&fs).is_err_and(|error| error.is_corruption()));
-        assert_eq!(files(&fs, "MANIFEST"), 1, "{:?}", fs.files());
+        assert_eq!(manifests(&fs), 1, "{:?}", fs.files());
     }
     assert!(fs.corrupt(&log, bytes / 2, 1));
     assert_eq!(open_on(&fs).unwrap().tree("t").unwrap().scan::<&[u8]>(..).unwrap().count(), 200);

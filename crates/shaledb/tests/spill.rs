@@ -1,40 +1,28 @@
 //! Transactions larger than the memory that they may take: what they read, undo, commit and leave
 //! behind is what a small one would.
 
+mod common;
+
+use common::files;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use shaledb::fs::mem::{CrashMode, MemFs};
 use shaledb::{
-    Background, Config, Db, Env, Error, LockMode, OpenOptions, Savepoint, ScanOptions, Transaction,
-    TransactionOptions, Tree, TreeConfig, WriteOptions,
+    Db, Error, LockMode, Savepoint, ScanOptions, Transaction, TransactionOptions, Tree,
+    WriteOptions,
 };
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 const DONE: WriteOptions = WriteOptions { sync: false };
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn open_on(fs: &MemFs) -> Db {
-    let env = Env { fs: Arc::new(fs.clone()), ..Env::memory() };
-    let options = OpenOptions { env, background: Background::Stepped, read_only: false };
-    let config = Config {
-        memory_bytes: 16 << 20,
-        memtable_bytes: 64 << 10,
-        table_bytes: 64 << 10,
-        tree: TreeConfig { block_bytes: 1024, blob_bytes: 4096, ..TreeConfig::default() },
-        ..Config::default()
-    };
-    Db::open_in("/db", config, options).unwrap()
+    common::open_on(fs).unwrap()
 }
 
 fn small(memory_bytes: u64) -> TransactionOptions {
     TransactionOptions { memory_bytes, ..TransactionOptions::default() }
-}
-
-/// The files whose names end so.
-fn files(fs: &MemFs, end: &str) -> usize {
-    fs.files().iter().filter(|(path, _)| path.to_string_lossy().ends_with(end)).count()
 }
 
 fn rows(tree: &Tree) -> Rows {

@@ -4,11 +4,12 @@
 //! none, only the rows tell.
 
 use crate::exit::Outcome;
+use crate::reader;
 use shaledb::compaction::policy::LAST;
 use shaledb::compaction::policy::candidates::{ALL, Costs};
 use shaledb::compaction::policy::chosen::Choice;
 use shaledb::table::meta::{TableMeta, Why};
-use shaledb::{Codec, Config, Db, Error, ScanOptions};
+use shaledb::{Codec, Config, Error, ScanOptions};
 use shaledb_forecast::Existing;
 use shaledb_forecast::tree::cost_of;
 use std::path::Path;
@@ -23,12 +24,8 @@ const MEMORY_BYTES: u64 = 64 << 20;
 /// Blocks of the tree's rows; none of a tree without tables, nor of one whose log takes more
 /// memory.
 pub(super) fn blocks(path: &Path, existing: &Existing) -> Outcome<Vec<Vec<u8>>> {
-    let config = Config { memory_bytes: MEMORY_BYTES, create: false, ..Config::default() };
-    let opened = match Db::open_read_only(path, config.clone()) {
-        Err(Error::Locked { .. }) => Db::open_follower(path, config),
-        other => other,
-    };
-    let db = match opened {
+    let config = Config { memory_bytes: MEMORY_BYTES, ..Config::default() };
+    let (db, _) = match reader::open(path, config) {
         Err(Error::Config { .. }) => return Ok(Vec::new()),
         other => other?,
     };

@@ -51,7 +51,8 @@ pub(super) fn of_database(path: &Path, tree: Option<&str>) -> Outcome<Start> {
     let existing = Existing::read(path, tree)?;
     let (key, value) = existing.row_bytes();
     let blocks = sample::blocks(path, &existing)?;
-    let costs = ratios(&blocks).map(|costs| sample::as_stored(costs, &existing));
+    let costs =
+        ratios(blocks.iter().map(Vec::as_slice)).map(|costs| sample::as_stored(costs, &existing));
     Ok(Start {
         key: Some(key),
         value: Some(value),
@@ -86,8 +87,7 @@ pub(super) fn of_run(chosen: &Chosen) -> Start {
         // Of a step that writes nothing it is not known what did.
         let in_order = !kv.step(&row.step).is_ok_and(Benchmark::writes_in_no_order);
         let sample = kv.sample(seed.unwrap_or_default(), in_order, SAMPLE_BYTES);
-        let blocks: Vec<Vec<u8>> = sample.chunks(block as usize).map(<[u8]>::to_vec).collect();
-        start.costs = ratios(&blocks);
+        start.costs = ratios(sample.chunks(block as usize));
         start.ratio = start.costs.map(|costs| 1.0 / costs.0[YARDSTICK].ratio);
     }
     if let (Some(costs), Some(row_bytes)) = (&start.costs, start.key.zip(start.value)) {
@@ -100,8 +100,8 @@ pub(super) fn of_run(chosen: &Chosen) -> Start {
 
 /// What codecs make of these blocks, with the usual CPU: that of this machine need not be that of
 /// the one which is asked about.
-fn ratios(blocks: &[Vec<u8>]) -> Option<Costs> {
-    let blocks: Vec<&[u8]> = blocks.iter().map(Vec::as_slice).collect();
+fn ratios<'a>(blocks: impl Iterator<Item = &'a [u8]>) -> Option<Costs> {
+    let blocks: Vec<&[u8]> = blocks.collect();
     let costs = Costs::measure(&blocks, None, &*Env::os().clock)?;
     let mut usual = shaledb_forecast::costs_of_ratio(1.0);
     for (cost, told) in usual.0.iter_mut().zip(&costs.0) {

@@ -208,11 +208,10 @@ bool Planner::same_key(const KEY &was, const KEY &is) const {
   constexpr ulong kKind = HA_NOSAME | HA_FULLTEXT | HA_SPATIAL | HA_USES_PARSER;
   if ((was.flags & kKind) != (is.flags & kKind)) return false;
   if ((was.flags & HA_USES_PARSER) != 0 && !plugin_equals(was.parser, is.parser)) return false;
-  const bool values_change = values_may_change();
   for (uint part = 0; part < was.user_defined_key_parts; part++) {
     if (!same_part(was.key_part[part], is.key_part[part])) return false;
     const Field *column = altered_->field[is.key_part[part].fieldnr - 1];
-    if (values_change && !column->stored_in_db()) return false;
+    if (!column->stored_in_db() && values_may_change()) return false;
   }
   return true;
 }
