@@ -101,12 +101,27 @@ ulong ha_shale::index_flags(uint index, uint part, bool) const {
                              : HA_DO_INDEX_COND_PUSHDOWN | HA_DO_RANGE_FILTER_PUSHDOWN);
 }
 
+// The server takes each index for one that has the columns of the primary key in their order, since
+// it does so of BTREE indexes. InnoDB, which says nothing, answers no rows where one of FULLTEXT is
+// scanned for that order.
+static void leave_to_match(TABLE *table) {
+  for (uint number = 0; number < table->s->keys; number++) {
+    if ((table->key_info[number].flags & HA_FULLTEXT) == 0) continue;
+    for (Field **field = table->field; *field != nullptr; field++) {
+      (*field)->part_of_key.clear_bit(number);
+      (*field)->part_of_key_not_clustered.clear_bit(number);
+      (*field)->part_of_sortkey.clear_bit(number);
+    }
+  }
+}
+
 int ha_shale::open(const char *name, int, uint) {
   if (int error = note(SharedTable::open(name, table, &shared_))) return error;
   if (int error = open_indexes()) {
     shared_.reset();
     return error;
   }
+  leave_to_match(table);
   ref_length = position_bytes();
   // What changes the primary key finds its rows first, and only then changes them.
   key_used_on_scan = table->s->primary_key;
