@@ -31,6 +31,9 @@ FEATURES: list[Allowed] = [
             "^select", r"^\d+ rows", "^error 1207"),
     Allowed("a SPATIAL index of InnoDB's that lacks rows", "InnoDB finds SHALE's rows when it reads the table", "^rows by a SPATIAL index$",
             "^select", r"^\d+ rows", r"^\d+ rows; only here (0|1: \('\d+'\)$)"),
+    Allowed("the order of InnoDB's FULLTEXT index", "the server scans it for the order of a column of the primary key, and InnoDB has no"
+            " rows then", "^(rows|affected) in the order of a FULLTEXT index$", "^(select|update|delete)", r"^(ok|\d+ rows)",
+            r"^(ok: 0|\d+ rows; only here 0)", parts=True, program="fulltext"),
     Allowed("no partitions left, of a period", "the server's UPDATE or DELETE reads no partition (see `no partitions left`); of a"
             " portion of a period it would have found a duplicate", "^outcome$", "^(update|delete) .*for portion of",
             "^error 1062", "^ok: 0 affected", parts=True, program="partition by"),
