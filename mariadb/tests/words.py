@@ -98,18 +98,18 @@ def load(server: servers.Server, engine: str, seed: int, rows: int, parser: str)
     connection.close()
 
 
-def part(chance: random.Random, depth: int) -> str:
-    """A part of a query in boolean mode."""
+def part(chance: random.Random, depth: int, few: list[str]) -> str:
+    """A part of a query in boolean mode; `few`: of these words, if there are any."""
     kind = chance.random()
     mark = chance.choice(["", "", "", "+", "+", "-", "~", "<", ">"])
     if kind < 0.08 and depth < 2:
-        inside = " ".join(part(chance, depth + 1) for _ in range(chance.randrange(1, 4)))
+        inside = " ".join(part(chance, depth + 1, few) for _ in range(chance.randrange(1, 4)))
         return f"{mark}({inside})"
     if kind < 0.18:
         return f'{mark}"{phrase(chance)}"'
     if kind < 0.24:
         return f'{mark}"{word(chance)} {word(chance)}" @{chance.randrange(1, 12)}'
-    one = word(chance)
+    one = chance.choice(few) if few else word(chance)
     if kind < 0.36:
         return f"{mark}{one[:chance.randrange(1, 6)]}*"
     return mark + one
@@ -128,7 +128,9 @@ def query(chance: random.Random) -> tuple[str, str]:
         return " ".join(words), ""
     if kind < 0.38:
         return word(chance), "with query expansion"
-    parts = [part(chance, 0) for _ in range(chance.randrange(1, 5))]
+    # Each use of a word counts for its rank, but of those that find an empty set.
+    few = chance.choice([[], [], [word(chance), word(chance), "nowhere"]])
+    parts = [part(chance, 0, few) for _ in range(chance.randrange(1, 5))]
     if chance.random() < 0.03:
         parts.append(chance.choice(['"', "@", "(", ")", "+", "*", "+ +", "%", "()", '""', "+-a"]))
     return " ".join(parts), "in boolean mode"

@@ -28,9 +28,6 @@ struct WordLeaf {
   // Of a phrase that a parser plugin has read: its words, instead of the text.
   bool is_parsed = false;
   std::vector<std::string> words;
-  // Whether InnoDB reads its list, so that its rows count for ranks: nothing is taken out of an
-  // empty set.
-  bool is_read = true;
 };
 
 // Operators as they stand in a list. Those of + and - are first passed over, and looked at after

@@ -291,32 +291,22 @@ class Steps {
  private:
   void look(WordOper oper, QueryNode *node) {
     if (node->type == QueryNode::Type::kGroup) {
-      const bool narrows = narrows_, filled = filled_;
-      narrows_ = filled_ = false;
+      const bool narrows = narrows_;
+      narrows_ = false;
       query_.steps.push_back({WordStep::What::kBegin, oper, 0, false});
       bool later = false;
       visit(Mark::kNone, node, &later);
       narrows_ = narrows;
-      filled_ = filled || (filled_ && fills(oper));
       query_.steps.push_back({WordStep::What::kEnd, oper, 0, narrows_});
     } else {
       query_.steps.push_back({WordStep::What::kLeaf, oper, query_.leaves.size(), narrows_});
       query_.leaves.push_back(std::move(node->leaf));
-      const bool takes_out = oper == WordOper::kIgnore;
-      WordLeaf &leaf = query_.leaves.back();
-      leaf.is_read = !takes_out || filled_ || leaf.kind == WordLeaf::Kind::kPhrase;
-      filled_ = filled_ || fills(oper);
     }
     if (oper == WordOper::kExist) narrows_ = true;
   }
 
-  static bool fills(WordOper oper) {
-    return oper != WordOper::kIgnore && oper != WordOper::kNegate;
-  }
-
   WordQuery &query_;
   bool narrows_ = false;
-  bool filled_ = false;  // rows may be in the set
 };
 
 }  // namespace

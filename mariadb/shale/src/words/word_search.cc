@@ -23,6 +23,13 @@ void add_term(size_t term, std::vector<size_t> *terms) {
   if (place == terms->end() || *place != term) terms->insert(place, term);
 }
 
+// Whether InnoDB does not read a word's list if nothing is in the set that it would be taken out of.
+bool passes_over(const WordQuery &query, const WordStep &step) {
+  if (step.what != WordStep::What::kLeaf) return false;
+  if (query.leaves[step.leaf].kind == WordLeaf::Kind::kPhrase) return false;
+  return step.oper == WordOper::kIgnore || (step.oper == WordOper::kExist && step.narrows);
+}
+
 float within_one(float rank) { return std::min(1.0F, std::max(-1.0F, rank)); }
 
 // For each word by which the row was found; it ends at 1 and -1.
@@ -49,28 +56,23 @@ Error WordSearch::begin_leaf(const WordLeaf &leaf, Leaf *begun) {
     if (words.indexed.size() > 128) return Error(HA_ERR_FTS_TOO_MANY_WORDS_IN_PHRASE);
     for (const std::string &form : words.indexed) begun->terms.push_back(term_of(form));
     auto rows = std::make_unique<FoundRows>();
-    size_t read = 0;
-    Error error = find_phrase(reader_, words, leaf.distance, rows.get(), &read);
-    for (size_t word = 0; word < read; word++) terms_[begun->terms[word]].uses++;
+    Error error = find_phrase(reader_, words, leaf.distance, rows.get(), &begun->read);
     begun->estimate = rows->rows.size();
     begun->list = std::move(rows);
     return error;
   }
   std::string form;
   forms.append(leaf.text, &form);
-  const size_t number = term_of(form);
-  begun->terms.push_back(number);
+  begun->terms.push_back(term_of(form));
   if (leaf.kind == WordLeaf::Kind::kBeginning) {
     beginnings_.push_back(forms.prefix_of(leaf.text));
     auto rows = std::make_unique<FoundRows>();
-    uint64_t entries = 0;
-    Error error = find_beginning(reader_, leaf.text, rows.get(), &entries);
-    if (leaf.is_read) terms_[number].words += entries;
+    Error error = find_beginning(reader_, leaf.text, rows.get(), &begun->entries);
     begun->estimate = rows->rows.size();
     begun->list = std::move(rows);
     return error;
   }
-  if (leaf.is_read) terms_[number].uses++;
+  begun->read = 1;
   auto word = std::make_unique<OneWord>(reader_, form);
   begun->word = word.get();
   begun->list = std::move(word);
@@ -89,7 +91,32 @@ Error WordSearch::begin(const WordQuery &query) {
     leaves_[leaf].is_required = may_require && query.requires_leaf(leaf);
     if (Error error = begin_leaf(query.leaves[leaf], &leaves_[leaf])) return error;
   }
+  in_doubt_ = has_doubts(query);
+  filled_.assign(query.steps.size(), false);
   return 0;
+}
+
+// Whether a word is used twice, once where an empty set has it passed over.
+bool WordSearch::has_doubts(const WordQuery &query) const {
+  std::vector<size_t> uses(terms_.size());
+  for (const Leaf &leaf : leaves_) {
+    for (size_t term : leaf.terms) uses[term]++;
+  }
+  return std::any_of(query.steps.begin(), query.steps.end(), [&](const WordStep &step) {
+    return passes_over(query, step) && uses[leaves_[step.leaf].terms[0]] > 1;
+  });
+}
+
+// Which lists InnoDB has read: their rows count for ranks.
+void WordSearch::count_uses(const WordQuery &query) {
+  for (size_t at = 0; at < query.steps.size(); at++) {
+    const WordStep &step = query.steps[at];
+    if (step.what != WordStep::What::kLeaf) continue;
+    if (in_doubt_ && passes_over(query, step) && !filled_[at]) continue;
+    const Leaf &leaf = leaves_[step.leaf];
+    for (size_t word = 0; word < leaf.read; word++) terms_[leaf.terms[word]].uses++;
+    if (!leaf.terms.empty()) terms_[leaf.terms[0]].words += leaf.entries;
+  }
 }
 
 // `row`: the first that may be; becomes the next that all of these lists have.
@@ -155,7 +182,9 @@ void WordSearch::apply(const WordStep &step, uint64_t has, float rank,
 
 bool WordSearch::evaluate(const WordQuery &query, std::string_view row) {
   states_.assign(1, State());
-  for (const WordStep &step : query.steps) {
+  for (size_t at = 0; at < query.steps.size(); at++) {
+    const WordStep &step = query.steps[at];
+    if (states_.back().in) filled_[at] = true;
     if (step.what == WordStep::What::kBegin) {
       states_.emplace_back();
       continue;
@@ -175,7 +204,9 @@ bool WordSearch::evaluate(const WordQuery &query, std::string_view row) {
 
 Error WordSearch::find(const WordQuery &query) {
   std::vector<Leaf *> required, others;
-  for (Leaf &leaf : leaves_) (leaf.is_required ? required : others).push_back(&leaf);
+  for (Leaf &leaf : leaves_) {
+    (leaf.is_required && !in_doubt_ ? required : others).push_back(&leaf);
+  }
   std::stable_sort(required.begin(), required.end(),
                    [](const Leaf *a, const Leaf *b) { return a->estimate < b->estimate; });
   if (required.empty()) {
@@ -326,7 +357,9 @@ Error WordSearch::run(const WordQuery &query, bool expands, std::vector<WordMatc
   matches->clear();
   Error error = begin(query);
   if (!error) error = find(query);
-  if (!error && !found_.empty()) error = count();
+  if (error) return error;
+  count_uses(query);
+  if (!found_.empty()) error = count();
   if (!error && !found_.empty() && expands) error = expand();
   if (error) return error;
   for (Term &term : terms_) weigh(&term);

@@ -43,6 +43,8 @@ class WordSearch {
     std::vector<size_t> terms;  // of its counts
     bool is_required = false;
     uint64_t estimate = 0;
+    size_t read = 0;       // of these words InnoDB reads the first so many
+    uint64_t entries = 0;  // of a beginning
   };
   // A row in a set.
   struct State {
@@ -59,6 +61,8 @@ class WordSearch {
   Error begin(const WordQuery &query);
   Error begin_leaf(const WordLeaf &leaf, Leaf *begun);
   size_t term_of(const std::string &form);
+  bool has_doubts(const WordQuery &query) const;
+  void count_uses(const WordQuery &query);
   Error find(const WordQuery &query);
   Error next_required(const std::vector<Leaf *> &required, std::string *row, bool *found);
   Error next_any(std::string *row, bool *found);
@@ -80,6 +84,9 @@ class WordSearch {
   std::vector<std::string> beginnings_;  // what the forms of their words begin with
   std::vector<Leaf> leaves_;
   std::vector<State> states_;
+  // A word of the query counts once more if a later use of it finds an empty set.
+  bool in_doubt_ = false;
+  std::vector<bool> filled_;  // by step: whether the set had a row before it
   std::vector<Found> found_;
 };
 
