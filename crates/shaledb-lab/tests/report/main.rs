@@ -128,6 +128,25 @@ fn four_repeats_show_a_regression() {
 }
 
 #[test]
+fn what_was_nothing_can_regress() {
+    let dir = tempfile::tempdir().unwrap();
+    let with = |name: &str, read: fn(usize) -> f64, seed: u64| {
+        let mut rows = rows(&[SHALE], 3, seed);
+        for (at, row) in rows.iter_mut().filter(|row| row.step == "l.i1").enumerate() {
+            row.io.read_kb_per_op = read(at);
+        }
+        folder(dir.path(), name, &rows);
+    };
+    with("before", |_| 0.0, 1);
+    with("after", |at| 5.0 + at as f64 / 10.0, 2);
+    with("once", |at| if at == 1 { 5.0 } else { 0.0 }, 3);
+    assert_eq!(report(dir.path(), &["before", "after"], false).1, 1);
+    assert_eq!(report(dir.path(), &["before", "once"], false).1, 0);
+    let (text, regressions) = report(dir.path(), &["after", "before"], false);
+    assert!(text.contains("improved") && regressions == 0, "{text}");
+}
+
+#[test]
 fn runs_without_a_difference_have_no_regression() {
     let dir = tempfile::tempdir().unwrap();
     folder(dir.path(), "before", &rows(&ALL, 5, 3));
