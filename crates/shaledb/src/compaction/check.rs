@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Fails unless the levels are in order and, below 0, disjoint.
 pub(crate) fn shape(shape: &Shape) {
-    assert!(shape.levels[0].is_sorted_by(|a, b| a.max_seq >= b.max_seq), "level 0 by age");
+    assert!(shape.levels[0].is_sorted_by_key(|table| table.age()), "level 0 by age");
     for (level, tables) in shape.levels.iter().enumerate().skip(1) {
         for pair in tables.windows(2) {
             assert!(pair[0].is_before(&pair[1].smallest), "level {level} is disjoint: {pair:?}");

@@ -43,7 +43,8 @@ const READS_SHARE: u64 = 2;
 const READ_BYTES_MIN: u64 = 64 << 10;
 /// A table ends when its writer has so many rows to keep in mind: one for so many bytes of the
 /// job's memory. (A row takes eight bytes, for the filter, and a vector that grows has room to
-/// spare.)
+/// spare.) Not in level 0, where a merge is for fewer tables: its rows are those of some memtables,
+/// which take more each.
 pub const BYTES_PER_ROW: u64 = 32;
 
 /// What a job works on and with.
@@ -168,7 +169,10 @@ impl<'a> PartMerge<'a> {
             context,
             files: Vec::new(),
             cut: OutputCut::new(context.plan),
-            entries_max: context.memory_bytes / BYTES_PER_ROW,
+            entries_max: match context.plan.output_level {
+                0 => u64::MAX,
+                _ => context.memory_bytes / BYTES_PER_ROW,
+            },
             surviving: surviving_range_deletes(&deletes, context.snapshots, &bottom),
             writer: None,
             start: part.start.clone(),

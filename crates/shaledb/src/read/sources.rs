@@ -184,10 +184,11 @@ fn add_level<'a>(
 
 /// Whether the sources of look-ups are from new to old.
 pub(super) fn is_in_order(state: &TreeState) -> bool {
-    let newest = |table: &Arc<Table>| table.meta.max_seq;
-    let level_0 = state.version.levels.first().is_none_or(|level| {
-        level.tables().is_sorted_by(|newer, older| newest(newer) >= newest(older))
-    });
+    let level_0 = state
+        .version
+        .levels
+        .first()
+        .is_none_or(|level| level.tables().is_sorted_by_key(|table| table.meta.age()));
     level_0 && state.sealed.is_sorted_by(|newer, older| newer.last_seq() >= older.last_seq())
 }
 

@@ -3,6 +3,7 @@
 use crate::base::config::Codec;
 use crate::base::key::SeqNo;
 use serde::{Serialize, Serializer};
+use std::cmp::Reverse;
 
 /// Why a table has the codec that it has.
 ///
@@ -162,6 +163,15 @@ impl TableMeta {
     #[inline]
     pub fn covers(&self, key: &[u8]) -> bool {
         self.smallest.as_slice() <= key && !self.is_before(key)
+    }
+
+    /// Its place in level 0, ascending: of two tables with a key in common, the one with the newer
+    /// versions comes first.
+    ///
+    /// Tables whose highest number is the same are of one bulk load or merge, and have no key in
+    /// common; or one of them was merged with older tables since, which its lowest number shows.
+    pub(crate) fn age(&self) -> (Reverse<SeqNo>, Reverse<SeqNo>) {
+        (Reverse(self.max_seq), Reverse(self.min_seq))
     }
 
     /// Whether all of the table lies before `key`.

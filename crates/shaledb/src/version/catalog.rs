@@ -327,10 +327,10 @@ fn after(meta: &TableMeta) -> FileId {
     used.saturating_add(1)
 }
 
-/// Sorts the tables of a level: level 0 newest first, the others by key.
+/// Sorts the tables of a level: level 0 by [`TableMeta::age`], newest first, the others by key.
 pub(super) fn sort_level<T>(level: usize, tables: &mut [T], meta: fn(&T) -> &TableMeta) {
     if level == 0 {
-        tables.sort_by_key(|table| std::cmp::Reverse((meta(table).max_seq, meta(table).id)));
+        tables.sort_by_key(|table| (meta(table).age(), std::cmp::Reverse(meta(table).id)));
     } else {
         tables.sort_by(|a, b| meta(a).smallest.cmp(&meta(b).smallest));
     }

@@ -278,10 +278,12 @@ impl Core {
             self.check_writable()?;
             assert!(seen < leader.next_seq, "what is visible has a number");
             if leader.next_seq - 1 > seen {
+                // In this order: what a flush takes from the memtables meanwhile, without this
+                // lock, is in tables by then.
+                check(Scope::Memtables, Some(seen))?;
                 if self.has_newer_tables(touched, seen) {
                     continue;
                 }
-                check(Scope::Memtables, Some(seen))?;
             }
             return act(&mut leader);
         }

@@ -1,3 +1,4 @@
+use super::Scope;
 use crate::base::sync::atomic::Ordering;
 use crate::db::testing::Surprise;
 use crate::fs::Env;
@@ -49,4 +50,50 @@ fn a_large_value_of_a_commit_that_meets_a_close_stays() {
     let value = db.tree("t").unwrap().get(b"large").unwrap();
     assert!(value.is_some_and(|value| value == vec![7; 2 << 20]));
     made.unwrap();
+}
+
+/// What is committed during the check is found, whether a flush takes it from the memtables before
+/// these are looked into or after.
+#[test]
+fn a_flush_between_the_looks_of_a_check_hides_no_change() {
+    let background = Background::Stepped;
+    let options = OpenOptions { env: Env::memory(), background, read_only: false };
+    let db = Db::open_in("/db", Config::default(), options).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    let concurrency = Concurrency::Optimistic;
+    for flushes_first in [false, true] {
+        let options = TransactionOptions { concurrency, ..TransactionOptions::default() };
+        let mut txn = db.begin(options).unwrap();
+        txn.get_for_update(&tree, b"k").unwrap();
+        txn.put(&tree, b"other", b"").unwrap();
+        let core = db.core();
+        let since = core.visible.load(Ordering::Acquire);
+        let batch = txn.batch().unwrap();
+        let come = std::cell::Cell::new(false);
+        let check = |scope, since| {
+            let mut is_first = false;
+            match scope {
+                Scope::All => is_first = !come.replace(true),
+                Scope::Memtables if flushes_first => core.run_flush(&[&tree.inner]).unwrap(),
+                Scope::Memtables => {}
+            }
+            let found = txn.check_all(scope, since);
+            if is_first {
+                found.clone().unwrap();
+                tree.put(b"k", b"changed").unwrap();
+                core.seal(&mut core.leader.lock(), [&*tree.inner]);
+            }
+            found
+        };
+        let touched = txn.touched();
+        let mut committed = false;
+        let done = core.store_large(&batch, |ops| {
+            core.commit_checked(ops, &touched, since, &check, &mut |_| {
+                committed = true;
+                Ok(())
+            })
+        });
+        assert!(matches!(done, Err(crate::Error::Conflict { .. })), "{done:?}");
+        assert!(!committed);
+    }
 }
