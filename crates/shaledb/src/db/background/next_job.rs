@@ -9,6 +9,7 @@ use crate::compaction::picker;
 use crate::compaction::plan::{self, Load, Plan};
 use crate::db::core::{Core, Manual, MergeJob, State, TreeCore};
 use crate::memtable::Memtable;
+use std::ops::Bound;
 
 /// The most trees that are flushed together: each has a file open until it is synced.
 const FLUSH_TREES_MAX: usize = 128;
@@ -143,12 +144,31 @@ impl Core {
         (!chosen.is_empty()).then_some(chosen)
     }
 
+    /// Trees take turns, since one may have work all the time; and what an idle time is good for
+    /// comes after what is due in all others.
+    fn next_compaction(&self, state: &mut State, idle: bool, waits: bool) -> Option<Job> {
+        let mut found = self.next_of(state, false, waits);
+        if idle {
+            found = found.or_else(|| self.next_of(state, true, waits));
+        } else {
+            state.idle_look.clear();
+        }
+        let (tree, plan) = found?;
+        state.busy.entry(tree.id).or_default().start(&plan);
+        state.turn = tree.id;
+        state.running_compactions += 1;
+        Some(Job::Compact(tree, Box::new(plan)))
+    }
+
     /// Trees whose last compaction has failed come last, and not at all while failures wait for
     /// their next try: a damaged table of one tree must not keep others from being compacted.
-    fn next_compaction(&self, state: &mut State, idle: bool, waits: bool) -> Option<Job> {
+    fn next_of(&self, state: &mut State, idle: bool, waits: bool) -> Option<(Arc<TreeCore>, Plan)> {
         let trees = self.trees.load();
+        let set = if idle { &state.idle_look } else { &state.look };
+        let after = set.range((Bound::Excluded(state.turn), Bound::Unbounded));
+        let in_turn = after.chain(set.range(..=state.turn)).copied();
         let (mut looks, failed): (Vec<_>, Vec<_>) =
-            state.look.iter().copied().partition(|id| !state.failed.contains_key(id));
+            in_turn.partition(|id| !state.failed.contains_key(id));
         if !waits {
             looks.extend(failed);
         }
@@ -156,19 +176,17 @@ impl Core {
             if state.held.contains_key(&id) {
                 continue;
             }
-            let plan = trees.by_id.get(&id).and_then(|tree| {
-                let busy = state.busy.entry(id).or_default();
-                self.pick(tree, busy, idle).map(|plan| (tree.clone(), plan))
-            });
-            match plan {
-                Some((tree, plan)) => {
-                    state.busy.entry(id).or_default().start(&plan);
-                    state.running_compactions += 1;
-                    return Some(Job::Compact(tree, Box::new(plan)));
-                }
-                None => {
-                    state.look.remove(&id);
-                }
+            let tree = trees.by_id.get(&id);
+            let plan =
+                tree.and_then(|tree| self.pick(tree, state.busy.entry(id).or_default(), idle));
+            if let Some(found) = tree.cloned().zip(plan) {
+                return Some(found);
+            }
+            if idle {
+                state.idle_look.remove(&id);
+            } else {
+                state.look.remove(&id);
+                state.idle_look.insert(id);
             }
         }
         None
@@ -228,3 +246,7 @@ impl Core {
         manual::pick_manual(&shape, &self.pick_settings(tree), busy, load, bounds)
     }
 }
+
+#[cfg(all(test, not(feature = "shuttle")))]
+#[path = "next_job_tests.rs"]
+mod tests;

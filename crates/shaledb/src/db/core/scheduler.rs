@@ -70,6 +70,10 @@ pub(crate) struct State {
     pub flushing: BTreeSet<TreeId>,
     /// Trees whose shape, load or snapshots have changed since the picker found nothing to do.
     pub look: BTreeSet<TreeId>,
+    /// Of these, trees that have nothing due: there may be work for an idle time.
+    pub idle_look: BTreeSet<TreeId>,
+    /// The tree of the last compaction: the next ones have their turn first.
+    pub turn: TreeId,
     /// What running compactions have reserved, by tree.
     pub busy: BTreeMap<TreeId, Busy>,
     /// Parts of compactions that wait for a thread.
@@ -110,7 +114,11 @@ pub(crate) struct State {
 impl State {
     /// Whether nothing runs and nothing is wanted that could run now.
     pub fn is_idle(&self) -> bool {
-        self.flush.is_empty() && self.look.is_empty() && self.nothing_runs()
+        self.flush.is_empty() && self.looked_at() && self.nothing_runs()
+    }
+
+    fn looked_at(&self) -> bool {
+        self.look.is_empty() && self.idle_look.is_empty()
     }
 
     /// Whether work is under way, or may begin at once, that may make room on the disk.
@@ -123,7 +131,7 @@ impl State {
                 || self.making_room > 0
                 || self.running_compactions > 0
                 || !self.parts.is_empty()
-                || self.look.iter().any(may_begin))
+                || self.look.iter().chain(&self.idle_look).any(may_begin))
     }
 
     /// Whether a thread that has nothing to do should look for a job.
@@ -132,7 +140,7 @@ impl State {
             || self.spare_log_wanted
             || self.seal_wanted
             || self.old_logs_wanted
-            || !(self.flush.is_empty() && self.look.is_empty() && self.parts.is_empty())
+            || !(self.flush.is_empty() && self.looked_at() && self.parts.is_empty())
     }
 
     pub fn nothing_runs(&self) -> bool {

@@ -175,6 +175,7 @@ impl Core {
             for (id, _) in dropped {
                 state.debts.remove(id);
                 state.look.remove(id);
+                state.idle_look.remove(id);
                 state.flush.remove(id);
                 state.failed.remove(id);
                 if state.busy.get(id).is_some_and(Busy::is_empty) {

@@ -1,0 +1,83 @@
+//! Tests of whose turn it is.
+
+use super::*;
+use crate::base::config::Config;
+use crate::base::error::Result;
+use crate::compaction::plan::Reason;
+use crate::db::{Background, Db, OpenOptions, Tree};
+use crate::fs::Env;
+use crate::version::TreeId;
+
+fn world() -> Result<(Db, [Tree; 2])> {
+    let options =
+        OpenOptions { env: Env::memory(), background: Background::Stepped, read_only: false };
+    let db = Db::open_in("/db", Config::default(), options)?;
+    let trees = [db.tree_or_create("a")?, db.tree_or_create("b")?];
+    Ok((db, trees))
+}
+
+/// Tables in level 0 that overlap.
+fn fill(tree: &Tree, tables: usize) -> Result<()> {
+    for _ in 0..tables {
+        tree.put(b"a", b"")?;
+        tree.put(b"z", b"")?;
+        tree.flush()?;
+    }
+    Ok(())
+}
+
+/// The tree of the next compaction, and why; it is done.
+fn next(db: &Db) -> Result<Option<(TreeId, Reason)>> {
+    let core = db.core();
+    loop {
+        let Some(job) = core.next_job() else { return Ok(None) };
+        let chosen = match &job {
+            Job::Compact(tree, plan) => Some((tree.id, plan.reason)),
+            _ => None,
+        };
+        core.run_job(job)?;
+        if chosen.is_some() {
+            return Ok(chosen);
+        }
+    }
+}
+
+#[test]
+fn a_tree_that_always_has_work_keeps_no_other_waiting() -> Result<()> {
+    for order in [[0, 1], [1, 0]] {
+        let (db, trees) = world()?;
+        let [busy, other] = order.map(|at| &trees[at]);
+        fill(other, 20)?;
+        fill(busy, 20)?;
+        for _ in 0..3 {
+            if next(&db)?.is_some_and(|(id, _)| id == other.id()) {
+                break;
+            }
+            fill(busy, 20)?;
+        }
+        let left = other.inner.state.load().version.levels[0].tables().len();
+        assert!(left < 20, "{order:?}: {left} tables");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_due_comes_before_what_an_idle_time_is_good_for() -> Result<()> {
+    for order in [[0, 1], [1, 0]] {
+        let (db, trees) = world()?;
+        let [resting, due] = order.map(|at| &trees[at]);
+        fill(resting, 2)?;
+        fill(due, 20)?;
+        let core = db.core();
+        core.sched.lock().idle_wanted += 1;
+        core.sched.want_looks([resting.id(), due.id()].into_iter());
+        assert_eq!(next(&db)?.map(|(id, _)| id), Some(due.id()));
+        let mut rested = false;
+        while let Some((id, reason)) = next(&db)? {
+            rested |= (id, reason) == (resting.id(), Reason::Idle);
+        }
+        assert!(rested, "the other had its turn");
+        assert!(core.sched.lock().is_idle());
+    }
+    Ok(())
+}
