@@ -409,6 +409,7 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
       !has_null(key_info, key, parts)) {
     end_scan();
     scan_.index = nullptr;
+    scan_.is_of_prefix = scan_.ends_in_range = scan_.is_of_before = false;
     if (parts != whole) {
       scan_.key.clear();
       index.codec->pack_tuple(key, whole, &scan_.key);
@@ -429,6 +430,7 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
     // The place is the end of the index.
     end_scan();
     scan_.index = &index;
+    scan_.is_of_prefix = scan_.ends_in_range = scan_.is_of_before = false;
     scan_.upper.clear();
     scan_.gap = Gap::kUpper;
     return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
@@ -469,7 +471,9 @@ int ha_shale::move(uchar *buf, bool backward) {
   }
   if (scan_.gap == Gap::kNone) {
     int error = scan_.cursor.begun() ? step(buf, backward) : HA_ERR_END_OF_FILE;
-    if (error != HA_ERR_END_OF_FILE || scan_.ends_in_range) return error;
+    // Rows of other keys overlap none of this one's periods, and are not to be locked.
+    bool ends = scan_.ends_in_range || asked_.checks_period;
+    if (error != HA_ERR_END_OF_FILE || ends) return error;
     scan_.gap = side;
   }
   std::string from = scan_.gap == Gap::kLower ? scan_.lower : scan_.upper;
@@ -528,6 +532,9 @@ int ha_shale::read_range_first(const key_range *start, const key_range *end, boo
 Item *ha_shale::idx_cond_push(uint index, Item *condition) {
   // The condition is looked at before the row is read: what it needs has to be in the index.
   if (index == table->s->primary_key) return condition;
+  // The server takes MATCH for a function of its columns alone. It asks for the relevance of the
+  // last row that was read, which an entry is not yet.
+  if (table->fulltext_searched) return condition;
   pushed_idx_cond = condition;
   pushed_idx_cond_keyno = index;
   in_range_check_pushed_down = true;
