@@ -33,6 +33,8 @@ TABLES = {
     "latin": "latin1 collate latin1_swedish_ci",
     "binary_": "utf8mb4 collate utf8mb4_bin",
     "nopad": "utf8mb4 collate utf8mb4_unicode_nopad_ci",
+    "accents": "utf8mb4 collate utf8mb4_uca1400_as_ci",
+    "czech": "latin2 collate latin2_czech_cs",
 }
 COMMON = ["the", "and", "with", "data", "table", "row", "log", "tree"]
 WORDS = [

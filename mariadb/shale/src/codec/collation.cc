@@ -5,6 +5,7 @@
 #include <my_global.h>
 #include <m_ctype.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace shale_sql {
@@ -35,7 +36,7 @@ bool named(CHARSET_INFO *charset, const char *name) {
 }
 
 // The Czech collations of one-byte character sets take off spaces at the end, and compare the
-// weights of all levels, one level after the other, as they then are.
+// weights of all levels, one level after the other with a 1 between them, as they then are.
 bool is_old_czech(CHARSET_INFO *charset) {
   return (charset->state & MY_CS_STRNXFRM_BAD_NWEIGHTS) != 0;
 }
@@ -76,7 +77,7 @@ Collation::Collation(const charset_info_st *charset, bool fixed) : charset_(char
   if (raw_) return;
   if (is_old_czech(charset)) {
     levels_[0].padded = false;
-    strip_ = true;
+    strip_ = all_levels_in_one_ = true;
     return;
   }
   by_code_ = is_big5(charset);
@@ -157,6 +158,11 @@ void Collation::append_beginning(const uchar *text, size_t n, std::string *out) 
   if (n == 0) return;
   if (raw_) {
     append(text, n, out);
+  } else if (all_levels_in_one_) {
+    Weights buffer;
+    const size_t size = weights(levels_[0].flags, text, n, &buffer);
+    const uchar *first = buffer.bytes();
+    append_plain(out, first, static_cast<size_t>(std::find(first, first + size, 1) - first));
   } else {
     append_level(levels_[0], text, n, out);
   }

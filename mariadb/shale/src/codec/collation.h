@@ -20,8 +20,9 @@ class Collation {
   bool strips() const { return strip_; }
   bool skip(Reader *key, uchar mask) const;
   // Appends what the forms of all strings begin with that begin with this one. Of a collation of
-  // several levels: by the first of them.
+  // several levels, by the first of them: other forms may begin so, too.
   void append_beginning(const uchar *text, size_t n, std::string *out) const;
+  bool has_levels() const { return level_count_ > 1 || all_levels_in_one_; }
 
   // Whether `restore` can be used: the form has the bytes of the string.
   bool restorable() const { return raw_; }
@@ -57,6 +58,7 @@ class Collation {
   bool strip_ = false;        // spaces at the end say nothing: cheaper to take them off first
   bool by_code_ = false;       // the server's weights are not what it compares by
   bool ends_at_zero_ = false;  // compared as strings of C are
+  bool all_levels_in_one_ = false;
   unsigned level_count_ = 1;
   Level levels_[6];
 };

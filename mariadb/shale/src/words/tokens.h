@@ -56,6 +56,8 @@ class WordForms {
   void append(std::string_view folded, std::string *form) const;
   // What the forms of all words that begin with a word begin with.
   std::string prefix_of(std::string_view folded) const;
+  // Whether others may begin so, too.
+  bool has_rough_prefixes() const { return collation_.has_levels(); }
   // Passes over a form.
   bool skip(Reader *key) const { return collation_.skip(key, 0); }
 

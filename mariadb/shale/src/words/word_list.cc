@@ -4,6 +4,7 @@
 
 #include "server.h"
 
+#include "words/beginnings.h"
 #include "words/parser_plugin.h"
 #include "words/word_codec.h"
 
@@ -39,13 +40,17 @@ ManyEntries::const_iterator find_entry(const ManyEntries &entries, std::string_v
 }
 
 // Those of the one row whose words begin with it.
-Error find_beginning_in_row(const WordReader &reader, std::string_view from, FoundRows *found,
-                            uint64_t *entries) {
+Error find_beginning_in_row(const WordReader &reader, std::string_view from, Beginnings *beginnings,
+                            FoundRows *found, uint64_t *entries) {
   *entries = 0;
   uint64_t first = 0;
   for (auto entry = find_entry(*reader.of_row, from);
        entry != reader.of_row->end() && entry->key.compare(0, from.size(), from) == 0; ++entry) {
-    if (++*entries == 1) first = count_places(entry->value);
+    bool does = false;
+    const std::string_view form = std::string_view(entry->key).substr(
+        0, entry->key.size() - std::min(entry->key.size(), reader.row.size()));
+    if (Error error = beginnings->holds(form, reader.row, &does)) return error;
+    if (does && ++*entries == 1) first = count_places(entry->value);
   }
   if (*entries != 0) found->rows.push_back({std::string(reader.row), {first}, *entries});
   return 0;
@@ -186,20 +191,28 @@ Error FoundRows::seek(std::string_view primary) {
 Error find_beginning(const WordReader &reader, const std::string &folded, FoundRows *found,
                      uint64_t *entries) {
   const std::string from = reader.forms->prefix_of(folded);
-  if (reader.of_row != nullptr) return find_beginning_in_row(reader, from, found, entries);
+  Beginnings beginnings(reader, folded);
+  if (reader.of_row != nullptr) {
+    return find_beginning_in_row(reader, from, &beginnings, found, entries);
+  }
   Cursor cursor;
   Error error = begin_list(reader, &cursor, from);
   struct Counts {
     uint64_t first, words;
   };
   std::unordered_map<std::string, Counts> rows;
-  for (*entries = 0; !error; ++*entries) {
+  *entries = 0;
+  for (uint64_t passed = 0; !error; ++passed) {
     bool any = false;
     if ((error = cursor.step(reader.txn, false, &any)) || !any) break;
-    if (*entries % kAsk == 0 && reader.is_killed()) return HA_ERR_ABORTED_BY_USER;
+    if (passed % kAsk == 0 && reader.is_killed()) return HA_ERR_ABORTED_BY_USER;
     Reader key(cursor.key());
     if (!reader.forms->skip(&key)) return damaged();
     const std::string_view primary = cursor.key().substr(cursor.key().size() - key.left());
+    const std::string_view form = cursor.key().substr(0, cursor.key().size() - primary.size());
+    if ((error = beginnings.holds(form, primary, &any))) break;
+    if (!any) continue;
+    ++*entries;
     if (reader.is_outdated) {
       bool outdated = false;
       if ((error = reader.is_outdated(cursor.key(), primary, &outdated))) break;
