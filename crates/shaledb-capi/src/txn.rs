@@ -56,7 +56,8 @@ impl WaitCallback {
     fn tell(&self, waiter: u64, holders: &[u64]) {
         let ended: &[u64] = &[0];
         for &holder in if holders.is_empty() { ended } else { holders } {
-            // SAFETY: the word of who gave the function, good until the database is closed.
+            // SAFETY: the word of who gave the function, good until the database is closed; from
+            // then on it is not called.
             unsafe { self.0(self.1, waiter, holder) }
         }
     }
@@ -65,7 +66,8 @@ impl WaitCallback {
 /// From now on `callback` is told of waits for locks, once for each transaction that is in the way:
 /// before a wait begins, and about every 50 milliseconds while it lasts; and with the holder 0 when
 /// it has ended. The thread that waits calls it, several at once; it may not use the waiting
-/// transaction. It cannot be taken back.
+/// transaction, nor close the database. It cannot be taken back: `context` is needed until
+/// shale_close has returned, which waits for calls under way; there are none from then on.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_observe_lock_waits(

@@ -464,6 +464,55 @@ fn a_forked_child_is_refused_and_leaves_the_parents_database_alone() {
     assert!(!tree.contains(b"child").unwrap());
 }
 
+/// Each fork is made while threads of the parent are in the middle of something, which opens no
+/// file: of one that is opened while the system copies the process, the child may lack the handle.
+#[test]
+fn a_forked_child_reads_whatever_the_parents_threads_were_doing() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db"), Config::default()).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    tree.put(b"k", b"v").unwrap();
+    tree.put(b"large", &vec![1; 4 << 20]).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let ends = || stop.load(std::sync::atomic::Ordering::Relaxed);
+    let mut right = true;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for at in 0u64.. {
+                if ends() {
+                    break;
+                }
+                let from = 2 * (at % 4096);
+                tree.delete_range(&from.to_be_bytes(), &(from + 1).to_be_bytes()).unwrap();
+            }
+        });
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !ends() {
+                    let seen = db.snapshot();
+                    assert!(seen.seq() > 0);
+                    assert!(tree.get(b"large").unwrap().is_some());
+                }
+            });
+        }
+        for _ in 0..100 {
+            let (db, tree) = (db.clone(), tree.clone());
+            let child = move || -> bool {
+                // SAFETY: ends the child if it hangs.
+                unsafe { libc::alarm(20) };
+                let snapshot = db.snapshot();
+                let mut scan = tree.scan::<&[u8]>(..).unwrap();
+                scan.seek_first().unwrap();
+                let found = scan.valid() && snapshot.seq() > 0;
+                found && tree.get(b"k").unwrap().is_some()
+            };
+            right = right && in_a_fork(child, || ());
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert!(right);
+}
+
 /// A long scan that a fork inherits goes on in it: whoever helped to read ahead is not there.
 #[test]
 fn a_forked_child_reads_a_scan_to_its_end() {

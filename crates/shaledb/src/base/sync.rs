@@ -56,6 +56,19 @@ impl<T, const RANK: u8> Mutex<T, RANK> {
         let inner = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         MutexGuard { inner, taken }
     }
+
+    /// Takes the lock if nobody has it.
+    #[inline]
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        let taken = Taken::new(RANK);
+        match self.0.try_lock() {
+            Ok(inner) => Some(MutexGuard { inner, taken }),
+            Err(imp::TryLockError::Poisoned(poisoned)) => {
+                Some(MutexGuard { inner: poisoned.into_inner(), taken })
+            }
+            Err(imp::TryLockError::WouldBlock) => None,
+        }
+    }
 }
 
 /// That a mutex of some rank is held by this thread, in builds that check.

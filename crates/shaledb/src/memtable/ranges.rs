@@ -117,11 +117,15 @@ impl RangeLog {
         if let [only] = cell.load().as_slice() {
             return Arc::clone(&only.set);
         }
-        let _writer = self.writer.lock();
+        // A read waits for nobody: in a fork whoever adds one may not be there.
+        let writer = self.writer.try_lock();
         let tiers = cell.load();
         match tiers.as_slice() {
             [] => Arc::default(),
             [only] => Arc::clone(&only.set),
+            many if writer.is_none() => {
+                Arc::new(RangeDeletes::union(many.iter().map(|tier| &*tier.set)))
+            }
             many => {
                 // Also after they are visible: no read is between two of one commit.
                 let unseen = self.unseen.load(Ordering::Relaxed);

@@ -222,6 +222,10 @@ impl TableEnv {
 
     /// Notes that `table` has opened its file; closes others if there are too many.
     pub(super) fn file_opened(&self, table: Weak<dyn Evictable>) {
+        // In a fork whoever held the lock is not here.
+        if !self.is_of_this_process() {
+            return;
+        }
         // Dropped after the lock is released: a last reference may go with them.
         let mut seen = Vec::new();
         let mut ring = self.files.lock();
@@ -234,6 +238,9 @@ impl TableEnv {
 
     /// Notes that `table` has loaded its index; empties others if they take too much memory.
     pub(super) fn index_loaded(&self, table: Weak<dyn Evictable>) {
+        if !self.is_of_this_process() {
+            return;
+        }
         let mut seen = Vec::new();
         let mut ring = self.indexes.lock();
         ring.push(table);

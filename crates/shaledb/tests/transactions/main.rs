@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod closing;
 mod locked;
 mod ranges;
 mod scans;

@@ -48,7 +48,10 @@ impl std::fmt::Debug for Snapshot {
 impl Snapshot {
     pub(crate) fn take(core: &Arc<Core>) -> Snapshot {
         let (shard_at, shard) = core.snapshots.own();
-        let taken = shard.take(&core.visible);
+        let taken = match core.guard.is_foreign() {
+            true => Shard::look(&core.visible),
+            false => shard.take(&core.visible),
+        };
         debug_assert!(taken.seq <= core.visible.load(Ordering::Acquire), "it sees what is visible");
         let view = core.followed.as_ref().map(|view| view.load_full());
         let (shard, process) = (shard.clone(), core.guard.process());

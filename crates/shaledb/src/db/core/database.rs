@@ -226,6 +226,10 @@ impl Core {
     /// The handle of a blob file of this database.
     pub fn blob(&self, id: FileId) -> Arc<Blob> {
         let make = || Blob::new(id, self.path(FileKind::Blob, id), &self.tables);
+        // In a fork whoever held the lock is not here.
+        if self.guard.is_foreign() {
+            return make();
+        }
         self.blobs.lock().share(id, make)
     }
 

@@ -62,6 +62,12 @@ impl Shard {
         Taken { seq, kept: open.kept }
     }
 
+    /// As [`Shard::take`], without a trace: for a fork, where whoever held the lock is not here,
+    /// and nothing is kept for it.
+    pub fn look(visible: &AtomicU64) -> Taken {
+        Taken { seq: visible.load(Ordering::Acquire), kept: 0 }
+    }
+
     /// The end of a snapshot.
     pub fn release(&self, taken: Taken) {
         let mut open = self.open.lock();

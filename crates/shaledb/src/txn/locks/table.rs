@@ -55,9 +55,11 @@ impl LockTable {
         }
     }
 
-    /// Ends the waits of all, within 50 milliseconds: they are refused as if interrupted.
+    /// Ends the waits of all, within 50 milliseconds: they are refused as if interrupted. Who
+    /// observes them is told no more.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
+        self.observed.end();
     }
 
     /// Whether nobody waits any more.
