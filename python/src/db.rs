@@ -49,6 +49,10 @@ impl Db {
             .map(serde_json::from_str)
             .transpose()
             .map_err(|error| ConfigError::new_err(format!("settings: {error}")))?;
+        if config.is_some() && !create {
+            let what = "settings are for a tree that is made: with create=False none is";
+            return Err(ConfigError::new_err(what));
+        }
         let tree = run(py, || match (config, create) {
             (Some(config), _) => self.0.create_tree(name, config),
             (None, true) => self.0.tree_or_create(name),

@@ -79,6 +79,9 @@ class Trees(Case):
             self.db.tree("other", settings=settings)
         with self.assertRaises(shaledb.NoSuchTree):
             self.db.tree("third", create=False)
+        with self.assertRaises(shaledb.ConfigError):
+            self.db.tree("third", create=False, settings=settings)
+        self.assertEqual(self.db.tree_names(), ["other", "t"])
         self.db.drop_tree("other")
         with self.assertRaises(shaledb.NoSuchTree):
             other[b"a"] = b"1"

@@ -15,10 +15,11 @@
  *  4. Databases, trees and snapshots may be used by many threads at once. Batches, scans, readers,
  *     bulk loads and configurations: by one at a time.
  *  5. Handles of a database may be freed before or after it is closed; after that, calls with them
- *     return SHALE_CLOSED.
+ *     that read or write the database return SHALE_CLOSED.
  *  6. NULL where a handle is asked for is SHALE_INVALID_ARGUMENT. No call throws, longjmps or
  *     aborts: a defect of the library is returned as SHALE_PANIC.
- *  7. After fork() the child may read what its parent has open, but not write: SHALE_FORKED.
+ *  7. After fork() the child may read what its parent has open, but not write: SHALE_FORKED. Of a
+ *     file that a thread of the parent opens at that very moment it may lack the handle: SHALE_IO.
  *  8. The order of settings, kinds of errors and functions is stable; new ones are added at the end.
  */
 
@@ -547,7 +548,7 @@ shale_error *shale_reader_open(const shale_tree *tree,
                                uint64_t *len);
 
 // Copies the next bytes, up to `capacity` of them, to `buffer`; `count` becomes how many, 0 at the
-// end.
+// end. The rest of `buffer`, and all of it if the call fails, is zeros or bytes of the value.
 SHALE_MUST_USE
 shale_error *shale_reader_read(shale_reader *reader,
                                void *buffer,
@@ -609,8 +610,8 @@ shale_error *shale_scan_move(shale_scan *scan,
                              size_t key_len);
 
 // Moves a scan by SHALE_FIRST, SHALE_LAST, SHALE_NEXT or SHALE_PREV and gives its row, as
-// shale_scan_key and shale_scan_value do, in one call. Without a row `key` and `value` become
-// NULL.
+// shale_scan_key and shale_scan_value do, in one call. Without a row, and if it fails, `key` and
+// `value` become NULL.
 SHALE_MUST_USE
 shale_error *shale_scan_step(shale_scan *scan,
                              int how,
@@ -765,7 +766,8 @@ void shale_tracker_free(shale_tracker *tracker);
 // From now on `callback` is told of waits for locks, once for each transaction that is in the way:
 // before a wait begins, and about every 50 milliseconds while it lasts; and with the holder 0 when
 // it has ended. The thread that waits calls it, several at once; it may not use the waiting
-// transaction. It cannot be taken back.
+// transaction, nor close the database. It cannot be taken back: `context` is needed until
+// shale_close has returned, which waits for calls under way; there are none from then on.
 SHALE_MUST_USE
 shale_error *shale_observe_lock_waits(const shale_db *db,
                                       shale_wait_callback callback,
@@ -963,7 +965,8 @@ shale_error *shale_locking_scan_step(shale_locking_scan *scan,
                                      bool backward,
                                      bool *found);
 
-// The row that a scan stands on, valid until it steps or is freed; both empty without a row.
+// The row that a scan stands on, valid until it steps, locks its row or is freed; both empty
+// without a row.
 SHALE_MUST_USE
 shale_error *shale_locking_scan_row(const shale_locking_scan *scan,
                                     const void **key,
@@ -1003,8 +1006,9 @@ shale_error *shale_txn_prepare(shale_txn *txn,
 
 // With `commit` makes what was prepared visible, at one position in the commit order, else undoes
 // it; and lets go of its locks. Without `sync` a crash of the machine may leave it prepared. If it
-// fails it stays prepared, and can be tried again; what has been decided before is
-// SHALE_INVALID_ARGUMENT. The handle is to be freed in any case.
+// fails it stays prepared, and can be tried again; but if it is the sync that fails, it is decided,
+// a crash may leave it prepared, and all later writes are SHALE_POISONED. What has been decided
+// before is SHALE_INVALID_ARGUMENT. The handle is to be freed in any case.
 SHALE_MUST_USE
 shale_error *shale_prepared_decide(const shale_prepared *prepared,
                                    bool commit,

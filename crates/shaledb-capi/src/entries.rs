@@ -4,7 +4,9 @@
 
 use crate::bytes::{give_value, shale_bytes};
 use crate::error::{Fail, shale_error};
-use crate::guard::{bytes, can_store, guard, handle, handle_mut, store, value_bytes};
+use crate::guard::{
+    bytes, can_store, guard, handle, handle_mut, store, store_if_wanted, value_bytes,
+};
 use crate::tree::shale_tree;
 use crate::txn::shale_txn;
 use shaledb::{Action, LockMode, Operation, Watch};
@@ -178,16 +180,14 @@ pub unsafe extern "C" fn shale_txn_wrote(
         let (tree, key) = unsafe { (handle(tree, "tree")?, bytes(key, key_len, "key")?) };
         // SAFETY: a live handle.
         let txn = unsafe { handle_mut(txn, "txn") }?;
-        if !wrote.is_null() {
-            let found = txn.txn.has_written(&tree.tree, key)?;
-            // SAFETY: a place for a truth.
-            unsafe { store(wrote, "wrote", found) }?;
-        }
+        let written = if wrote.is_null() { false } else { txn.txn.has_written(&tree.tree, key)? };
         if !changed.is_null() {
             let found = txn.txn.changed_since_snapshot(&tree.tree, key)?;
             // SAFETY: a place for a truth.
             unsafe { store(changed, "changed", found) }?;
         }
+        // SAFETY: NULL or a place for a truth.
+        unsafe { store_if_wanted(wrote, written) };
         Ok(())
     })
 }

@@ -61,7 +61,8 @@ pub unsafe extern "C" fn shale_locking_scan_step(
     })
 }
 
-/// The row that a scan stands on, valid until it steps or is freed; both empty without a row.
+/// The row that a scan stands on, valid until it steps, locks its row or is freed; both empty
+/// without a row.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_locking_scan_row(

@@ -111,7 +111,7 @@ pub unsafe extern "C" fn shale_reader_open(
 }
 
 /// Copies the next bytes, up to `capacity` of them, to `buffer`; `count` becomes how many, 0 at the
-/// end.
+/// end. The rest of `buffer`, and all of it if the call fails, is zeros or bytes of the value.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_reader_read(

@@ -98,8 +98,8 @@ pub unsafe extern "C" fn shale_scan_move(
 }
 
 /// Moves a scan by SHALE_FIRST, SHALE_LAST, SHALE_NEXT or SHALE_PREV and gives its row, as
-/// shale_scan_key and shale_scan_value do, in one call. Without a row `key` and `value` become
-/// NULL.
+/// shale_scan_key and shale_scan_value do, in one call. Without a row, and if it fails, `key` and
+/// `value` become NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_scan_step(

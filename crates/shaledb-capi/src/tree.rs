@@ -209,19 +209,18 @@ pub unsafe extern "C" fn shale_tree_estimate(
         let lower = lower.unwrap_or(&[]);
         // SAFETY: a live handle.
         let tree = &unsafe { handle(tree, "tree") }?.tree;
-        if !rows.is_null() {
-            let found = tree.estimate_rows(lower, upper, exact_max)?;
-            // SAFETY: a place for a number, NULL or one for a truth.
-            unsafe {
+        let wanted = |wanted: bool| wanted.then_some(());
+        let estimate = || tree.estimate_rows(lower, upper, exact_max);
+        let found = wanted(!rows.is_null()).map(|()| estimate()).transpose()?;
+        let bytes = || tree.approximate_bytes(lower, upper);
+        let bytes = wanted(!size.is_null()).map(|()| bytes()).transpose()?;
+        // SAFETY: NULL or places, for numbers and a truth.
+        unsafe {
+            if let Some(found) = found {
                 store(rows, "rows", found.rows)?;
                 store_if_wanted(exact, found.exact);
             }
+            bytes.map_or(Ok(()), |bytes| store(size, "size", bytes))
         }
-        if !size.is_null() {
-            let found = tree.approximate_bytes(lower, upper)?;
-            // SAFETY: a place for a number.
-            unsafe { store(size, "size", found) }?;
-        }
-        Ok(())
     })
 }

@@ -1,6 +1,7 @@
 //! What a database tells and refuses once it is closed.
 
-use shaledb::{Config, Db, Env, Error, OpenOptions, TransactionOptions};
+use crate::optimistic;
+use shaledb::{Config, Db, Env, Error, Isolation, OpenOptions, TransactionOptions, WriteOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
@@ -36,4 +37,38 @@ fn nobody_is_told_of_waits_after_the_close() {
     let refused = waits.join().unwrap();
     assert!(matches!(refused, Err(Error::Interrupted { .. } | Error::Closed)), "{refused:?}");
     assert_eq!(late.load(SeqCst), 0);
+}
+
+/// What was read for update is as it was when the transaction ends, also if that has written
+/// nothing.
+#[test]
+fn an_optimistic_read_for_update_is_checked_without_a_write() {
+    let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+    let db = Db::open_in("/db", Config::default(), options).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable]
+    {
+        for writes in [false, true] {
+            let mut txn = db.begin(optimistic(isolation)).unwrap();
+            let mut plain = db.begin(optimistic(isolation)).unwrap();
+            txn.get_for_update(&tree, b"k").unwrap();
+            plain.get(&tree, b"k").unwrap();
+            if writes {
+                let point = txn.savepoint();
+                txn.put(&tree, b"other", b"").unwrap();
+                txn.rollback_to(point).unwrap();
+            }
+            tree.put(b"k", b"changed").unwrap();
+            let done = txn.commit(WriteOptions::default());
+            assert!(
+                matches!(done, Err(Error::Conflict { .. })),
+                "{isolation:?} {writes}: {done:?}"
+            );
+            plain.commit(WriteOptions::default()).unwrap();
+        }
+        let mut txn = db.begin(optimistic(isolation)).unwrap();
+        txn.get_for_update(&tree, b"k").unwrap();
+        tree.put(b"other", b"changed").unwrap();
+        txn.commit(WriteOptions::default()).unwrap();
+    }
 }

@@ -41,8 +41,7 @@ impl Transaction {
     pub fn commit(mut self, options: WriteOptions) -> Result<()> {
         self.alive()?;
         if self.writes.is_empty() {
-            // What it has read was so at one moment: its snapshot, or now, since it holds locks.
-            return if options.sync { self.core().sync_commits() } else { Ok(()) };
+            return self.commit_nothing(options);
         }
         if self.writes.has_runs() {
             return self.commit_spilled();
@@ -54,7 +53,7 @@ impl Transaction {
         let batch = self.batch()?;
         if batch.is_empty() {
             // All that counts as written was undone, or forgotten with its tree.
-            return if options.sync { self.core().sync_commits() } else { Ok(()) };
+            return self.commit_nothing(options);
         }
         for tree in &batch.trees {
             tree.check()?;
@@ -218,6 +217,16 @@ impl Transaction {
             };
             self.lock_now(*tree, span, Mode::Write)
         })
+    }
+
+    /// What it has read was so at one moment: its snapshot, or now, since it holds locks. What was
+    /// read for update is looked at: if none of it has changed, neither had what was looked at
+    /// first when the last was.
+    fn commit_nothing(&self, options: WriteOptions) -> Result<()> {
+        if self.reads_for_update && self.is_optimistic() {
+            self.check_all(Scope::All, None)?;
+        }
+        if options.sync { self.core().sync_commits() } else { Ok(()) }
     }
 
     /// Looks whether anything that counts was changed after `since`, or else after the snapshot.

@@ -60,12 +60,17 @@ impl Transaction {
         if self.options.isolation != Isolation::Serializable {
             return Ok(());
         }
-        self.protect(tree, span, Mode::Shared)
+        self.keep_unchanged(tree, span, Mode::Shared)
     }
 
     /// Makes sure that what is read stays so until the end: by a lock or, for an optimistic
     /// transaction, by a check at commit.
     pub(super) fn protect(&mut self, tree: &Tree, span: Span<'_>, mode: Mode) -> Result<()> {
+        self.reads_for_update = true;
+        self.keep_unchanged(tree, span, mode)
+    }
+
+    fn keep_unchanged(&mut self, tree: &Tree, span: Span<'_>, mode: Mode) -> Result<()> {
         if !self.is_optimistic() {
             return self.lock_span(tree, span, mode);
         }

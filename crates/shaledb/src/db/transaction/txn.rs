@@ -54,6 +54,8 @@ pub struct Transaction {
     pub(super) owner: Owner,
     pub(super) writes: WriteSet,
     pub(super) reads: ReadSet,
+    /// Whether some of these were asked to stay as they are, and not by the isolation alone.
+    pub(super) reads_for_update: bool,
     /// The trees written to.
     pub(super) trees: BTreeMap<TreeId, Tree>,
     /// Whether a value may be large enough for a blob file.
@@ -182,6 +184,7 @@ impl Db {
             }),
             writes: WriteSet::default(),
             reads: ReadSet::new((options.memory_bytes / 4) as usize),
+            reads_for_update: false,
             trees: BTreeMap::new(),
             large: false,
             snapshot: optimistic.then(|| Snapshot::take(core)),
@@ -475,6 +478,7 @@ impl Transaction {
         self.handle.core.locks.release(&mut self.owner);
         self.writes = WriteSet::default();
         self.reads = ReadSet::new(0);
+        self.reads_for_update = false;
         self.savepoints.clear();
         assert!(self.owner.keys() == 0 && self.writes.is_empty(), "what has ended has nothing");
         (self.snapshot, self.statement) = (None, None);

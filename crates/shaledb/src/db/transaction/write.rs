@@ -198,6 +198,7 @@ impl Transaction {
         let mut view = None;
         if self.is_optimistic() {
             self.reads.add_key(tree.id(), key);
+            self.reads_for_update = true;
             view = self.snapshot.clone();
         }
         let existing = match self.written(tree, key)? {
