@@ -1006,9 +1006,9 @@ shale_error *shale_txn_prepare(shale_txn *txn,
 
 // With `commit` makes what was prepared visible, at one position in the commit order, else undoes
 // it; and lets go of its locks. Without `sync` a crash of the machine may leave it prepared. If it
-// fails it stays prepared, and can be tried again; but if it is the sync that fails, it is decided,
-// a crash may leave it prepared, and all later writes are SHALE_POISONED. What has been decided
-// before is SHALE_INVALID_ARGUMENT. The handle is to be freed in any case.
+// fails it stays prepared, and can be tried again; but if it is the sync that fails, it is
+// decided, a crash may leave it prepared, and all later writes are SHALE_POISONED. What has been
+// decided before is SHALE_INVALID_ARGUMENT. The handle is to be freed in any case.
 SHALE_MUST_USE
 shale_error *shale_prepared_decide(const shale_prepared *prepared,
                                    bool commit,

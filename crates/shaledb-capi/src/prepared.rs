@@ -41,9 +41,9 @@ pub unsafe extern "C" fn shale_txn_prepare(
 
 /// With `commit` makes what was prepared visible, at one position in the commit order, else undoes
 /// it; and lets go of its locks. Without `sync` a crash of the machine may leave it prepared. If it
-/// fails it stays prepared, and can be tried again; but if it is the sync that fails, it is decided,
-/// a crash may leave it prepared, and all later writes are SHALE_POISONED. What has been decided
-/// before is SHALE_INVALID_ARGUMENT. The handle is to be freed in any case.
+/// fails it stays prepared, and can be tried again; but if it is the sync that fails, it is
+/// decided, a crash may leave it prepared, and all later writes are SHALE_POISONED. What has been
+/// decided before is SHALE_INVALID_ARGUMENT. The handle is to be freed in any case.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_prepared_decide(

@@ -176,11 +176,7 @@ impl<'a> PartMerge<'a> {
             surviving: surviving_range_deletes(&deletes, context.snapshots, &bottom),
             writer: None,
             start: part.start.clone(),
-            reuses_blocks: policy::reuses_blocks(
-                context.codecs,
-                context.plan.choice,
-                context.plan.output_level,
-            ),
+            reuses_blocks: reuses_blocks(context),
             done: Done::default(),
         };
         let filter = DropFilter::new(context.snapshots, bottom, deletes);
@@ -294,6 +290,17 @@ fn input(context: &Context<'_>, part: &Part) -> Input {
     }
 }
 
+/// Whether blocks may be reused at all.
+fn reuses_blocks(context: &Context<'_>) -> bool {
+    let (choice, output) = (context.plan.choice, context.plan.output_level);
+    let inputs = context
+        .inputs
+        .iter()
+        .flat_map(|(level, tables)| tables.iter().map(|table| (*level, &*table.meta)));
+    policy::reuses_blocks(context.codecs, choice, output)
+        && !policy::is_for_codec(choice, inputs, output)
+}
+
 fn input_range_deletes(context: &Context<'_>, part: &Part) -> Result<RangeDeletes> {
     let mut sets = Vec::new();
     for table in context.inputs.iter().flat_map(|(_, tables)| tables) {
@@ -324,7 +331,6 @@ struct Outputs<'a> {
     /// The first key that belongs to the present table (or comes before it and to no other):
     /// range deletes are clipped here.
     start: Option<Vec<u8>>,
-    /// Whether blocks may be reused at all.
     reuses_blocks: bool,
     done: Done,
 }

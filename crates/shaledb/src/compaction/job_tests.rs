@@ -511,6 +511,24 @@ fn a_job_that_only_reuses_blocks_yields_and_can_be_given_up() {
     assert_eq!(merge.into_files(), [before], "what was made is the caller's to remove");
 }
 
+/// A frame tells no level of zstd: a table whose level saves less is made anew, block by block.
+#[test]
+fn a_rewrite_for_another_level_of_zstd_reuses_no_block() {
+    let world = World::new();
+    let put = |number| Entry { key: key(number), seq: 0, kind: Kind::Put, value: text(number) };
+    let entries: Vec<Entry> = (0..KEYS).map(put).collect();
+    for (has, wanted, reuses) in [(-3, 3, false), (1, 3, true), (3, -3, true)] {
+        let mut meta = TableMeta::clone(&world.table(Codec::Zstd(has), &entries).meta);
+        meta.codec = Some(Codec::Zstd(has));
+        let inputs = vec![(LAST, vec![world.open(meta)])];
+        let mut job = Job::new(&world, Codec::Zstd(wanted), inputs);
+        job.plan.choice.why = Why::CpuFree;
+        job.plan.choice.dictionary = false;
+        let done = job.merge(&Part::default()).unwrap();
+        assert_eq!(done.blocks_reused > 0, reuses, "{has} to {wanted}");
+    }
+}
+
 #[test]
 fn failing_calls_and_flipped_bytes_stop_the_job() {
     let world = World::new();

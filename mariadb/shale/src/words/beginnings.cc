@@ -1,3 +1,5 @@
+// A word is compared with a text by looking for it in a row that has it.
+
 #include "words/beginnings.h"
 
 #include "server.h"

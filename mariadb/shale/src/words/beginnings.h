@@ -1,7 +1,7 @@
 // Which words begin with a text, where the forms of words do not tell.
 #pragma once
 
-#include "words/word_list.h"
+#include "words/word_reader.h"
 
 #include <string>
 #include <string_view>

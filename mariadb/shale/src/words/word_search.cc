@@ -23,7 +23,7 @@ void add_term(size_t term, std::vector<size_t> *terms) {
   if (place == terms->end() || *place != term) terms->insert(place, term);
 }
 
-// Whether InnoDB does not read a word's list if nothing is in the set that it would be taken out of.
+// Whether InnoDB does not read a word's list if the set is empty that it would be taken out of.
 bool passes_over(const WordQuery &query, const WordStep &step) {
   if (step.what != WordStep::What::kLeaf) return false;
   if (query.leaves[step.leaf].kind == WordLeaf::Kind::kPhrase) return false;

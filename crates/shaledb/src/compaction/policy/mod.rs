@@ -10,4 +10,6 @@ pub mod chosen;
 pub mod auto;
 pub mod levels;
 
-pub use levels::{LAST, filter_bits, may_move, reuses_blocks, table_bytes, wants_rewrite};
+pub use levels::{
+    LAST, filter_bits, is_for_codec, may_move, reuses_blocks, table_bytes, wants_rewrite,
+};

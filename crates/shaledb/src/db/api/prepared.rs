@@ -62,8 +62,8 @@ impl Prepared {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if it has been decided already; what a write may fail with: then
-    /// it stays prepared. But if it is the sync that fails, it is decided, a crash of the machine may
-    /// leave it prepared, and all later writes are [`Error::Poisoned`].
+    /// it stays prepared. But if it is the sync that fails, it is decided, a crash of the machine
+    /// may leave it prepared, and all later writes are [`Error::Poisoned`].
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
