@@ -320,11 +320,16 @@ impl Generator {
     }
 
     fn ingest(&mut self) -> Op {
-        let (tree, count) = (self.tree(), 1 + self.below(40));
+        // Some make several tables.
+        let (is_long, tree) = (self.chance(20), self.tree());
+        let count = if is_long { 200 } else { 1 + self.below(40) };
         let keys: BTreeSet<u32> = (0..count).map(|_| self.key()).collect();
         let mut keys: Vec<u32> = keys.into_iter().collect();
         keys.sort_by_key(|&key| crate::data::key(key));
-        let value = self.value();
+        let mut value = self.value();
+        if is_long {
+            value.bytes = 500 + self.below(1500);
+        }
         self.values += keys.len() as u32;
         Op::Ingest(tree, keys, value)
     }
