@@ -238,6 +238,7 @@ int ha_shale::external_lock(THD *thd, int type) {
     if (is_exported_) end_export();
     return 0;
   }
+  if (int error = open_anew_if_replaced()) return error;
   if (shared_->def->discarded && !works_without_rows(thd)) return tell_discarded();
   if (thd->lex->sql_command == SQLCOM_FLUSH) {
     if (int error = export_rows(thd)) return tell_server(thd, error);
@@ -274,7 +275,20 @@ int ha_shale::external_lock(THD *thd, int type) {
   return 0;
 }
 
+// Under LOCK TABLES another handler of the session, by an alias, has given the table new trees.
+int ha_shale::open_anew_if_replaced() {
+  if (!shared_->is_forgotten()) return 0;
+  std::shared_ptr<SharedTable> fresh;
+  if (int error = note(SharedTable::open(shared_->path, table, &fresh))) return error;
+  end_scan();
+  noted_write_ = false;
+  SharedTable::close(&shared_);
+  shared_ = std::move(fresh);
+  return open_indexes();
+}
+
 int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
+  if (int error = open_anew_if_replaced()) return error;
   if (shared_->def->discarded && !works_without_rows(thd)) return tell_discarded();
   if (!locking_.by_server) {
     // A temporary table, made within this LOCK TABLES.

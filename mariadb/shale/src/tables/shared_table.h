@@ -45,6 +45,7 @@ class SharedTable {
   static void forget(const std::string &path, bool keep_number);
   // Lets go of one reference; with the last one the automatic number goes to the catalog.
   static void close(std::shared_ptr<SharedTable> *table);
+  bool is_forgotten() const { return forgotten_.load(std::memory_order_relaxed); }
 
   // A tree epoch begins whenever the rows of a table are in new trees, of which snapshots of
   // earlier epochs show nothing.
@@ -115,7 +116,7 @@ class SharedTable {
   std::atomic<uint64_t> kept_number_{0};
   uint64_t greatest_number_ = UINT64_MAX;
   // The catalog has the table otherwise by now.
-  bool forgotten_ = false;
+  std::atomic<bool> forgotten_{false};
   std::mutex hidden_;
   uint64_t hidden_next_ = 0;
   uint64_t hidden_end_ = 0;
