@@ -24,6 +24,8 @@ namespace {
 constexpr size_t kMostOpen = 128;
 // How many rows the others keep together.
 constexpr size_t kMostAhead = 1 << 19;
+// So many counts of words take as much memory as a row.
+constexpr size_t kCountsOfRow = 16;
 // Work between two looks at whether the statement was killed.
 constexpr size_t kAsk = 1024;
 
@@ -303,7 +305,7 @@ void WordSearch::apply(const WordStep &step, uint64_t has, float rank,
     case WordOper::kExist: {
       const bool stays = has != 0 && (state->in || !step.narrows);
       if (!stays) {
-        *state = State();
+        state->clear();
         return;
       }
       state->rank = within_one(rank + (state->in ? state->rank : 0));
@@ -311,7 +313,7 @@ void WordSearch::apply(const WordStep &step, uint64_t has, float rank,
       break;
     }
     case WordOper::kIgnore:
-      if (has != 0) *state = State();
+      if (has != 0) state->clear();
       return;
     case WordOper::kNegate:
       if (state->in) change_rank(-1, has, &state->rank);
@@ -329,7 +331,8 @@ void WordSearch::apply(const WordStep &step, uint64_t has, float rank,
 
 // Of a run of steps that a row does not have all words of, only a + changes the set.
 bool WordSearch::evaluate(const WordQuery &query) {
-  states_.assign(1, State());
+  states_.resize(1);
+  states_[0].clear();
   auto had = had_.begin();
   const auto apply_had = [&] {
     const WordStep &step = query.steps[*had++];
@@ -358,11 +361,11 @@ bool WordSearch::evaluate(const WordQuery &query) {
       }
       if (at < run.end) {
         if (state.in) run.filled = std::max(run.filled, at + 1);
-        state = State();
+        state.clear();
       }
     } else if (first.oper == WordOper::kIgnore) {
       if (state.in) run.filled = std::max(run.filled, here() ? *had + 1 : run.end);
-      if (here()) state = State();
+      if (here()) state.clear();
     } else {
       while (here()) apply_had();
     }
@@ -380,8 +383,7 @@ void WordSearch::add_found(const std::string &row) {
   auto &counts = found_.back().counts;
   counts.reserve(state.terms.size());
   for (size_t term : state.terms) counts.emplace_back(term, 0);
-  // As much memory as a row are some 16 counts.
-  kept_ += 1 + counts.size() / 16;
+  kept_ += 1 + counts.size() / kCountsOfRow;
   const auto is_before = [](const auto &count, size_t term) { return count.first < term; };
   for (size_t number : matched_) {
     const List &list = lists_[number];
@@ -482,6 +484,7 @@ Error WordSearch::add_word(const std::string &form, size_t number,
     }
     found_[place->second].counts.emplace_back(number, word.counts()[0]);
   }
+  kept_ += word.passed() / kCountsOfRow;
   terms_[number].rows = word.passed();
   terms_[number].is_counted = true;
   return 0;

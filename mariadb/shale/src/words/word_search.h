@@ -61,6 +61,12 @@ class WordSearch {
     bool in = false;
     float rank = 0;
     std::vector<size_t> terms;  // that it was found by
+
+    void clear() {
+      in = false;
+      rank = 0;
+      terms.clear();
+    }
   };
   struct Found {
     std::string primary;
