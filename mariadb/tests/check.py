@@ -73,6 +73,46 @@ def entries(server: Server, shale: str) -> None:
     expect(server, "t", ("row of primary key 0x00000005", "damaged"))
 
 
+def entries_of_words(server: Server, shale: str) -> None:
+    """A row has an entry for each of its words."""
+    server.run(
+        "create table test.w (id int unsigned primary key, a text, fulltext f (a)) engine=shale",
+        "use test",
+        "insert into w select seq, concat('common word', seq, ' other', seq) from seq_1_to_300",
+    )
+    assert check(server, "w", "extended") == ("OK", [])
+    [(tree,)] = server.run("select tree from information_schema.shale_trees "
+                           "where table_name = 'w' and index_name = 'f'")
+    server.stop()
+    folder = str(server.data / "#shale")
+    lines = subprocess.run([shale, "scan", folder, "--tree", tree, "--hex", "--json"], check=True,
+                           stdout=subprocess.PIPE, text=True).stdout
+    rows = [json.loads(line) for line in lines.splitlines()]
+    # Of row 7: the common word, then its number's.
+    first, second, third = [row["key_hex"] for row in rows if row["key_hex"].endswith("00000007")]
+    value = rows[0]["value_hex"]
+
+    def change(command: str, *texts: str) -> None:
+        subprocess.run([shale, command, folder, *texts, "--tree", tree, "--hex"], check=True)
+
+    # Row 8 has the words of row 7, and so has a row 999 that is not there.
+    change("put", second[:-8] + "00000008", value)
+    change("put", third[:-8] + "00000008", value)
+    change("put", first[:-8] + "000003e7", value)
+    server.start()
+    expect(server, "w", ("index f has 903 entries for 900",), (second[:-8], "does not have"),
+           (third[:-8], "does not have"), ("0x000003e7", "not there"))
+    server.stop()
+    # One is wrong, one lacks.
+    change("put", second, "63")
+    change("delete", first)
+    server.start()
+    expect(server, "w", ("index f has 902 entries for 900",), (second[:-8], "does not have"),
+           (third[:-8], "does not have"), ("0x000003e7", "not there"),
+           ("0x00000007", "wrong entry"), ("0x00000007", "no entry"))
+    server.run("drop table test.w")
+
+
 def in_the_way(server: Server, shale: str) -> None:
     """Rows that a unique key should have kept apart, of which the server checks the rows: they are taken,
     with their entries, from a table of the same definition without the row that is in the way."""
@@ -256,6 +296,7 @@ def main() -> None:
     server.start()
     server.run("create database if not exists test")
     entries(server, shale)
+    entries_of_words(server, shale)
     in_the_way(server, shale)
     files(server)
     server_files(server)

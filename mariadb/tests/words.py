@@ -25,6 +25,7 @@ from typing import Any
 import pymysql
 
 import server as servers
+from large import Memory
 
 ENGINES = ["innodb", "shale"]
 TABLES = {
@@ -121,7 +122,23 @@ def phrase(chance: random.Random) -> str:
     return " ".join(word(chance) for _ in range(chance.choice([1, 2, 2, 3])))
 
 
+def many(chance: random.Random) -> list[str]:
+    """More words than are read side by side, nearly all of which no row has."""
+    words = [f"nowhere{number}" for number in range(chance.randrange(120, 300))]
+    return words + chance.choices(words, k=20) + [word(chance) for _ in range(chance.randrange(9))]
+
+
 def query(chance: random.Random) -> tuple[str, str]:
+    if chance.random() < 0.1:
+        boolean = chance.random() < 0.5
+        parts = many(chance)
+        if boolean:
+            marks = ["", "", chance.choice("-~<>")]
+            parts = [chance.choice(marks) + one.replace("-", "") for one in parts]
+            parts += [part(chance, 0, []) for _ in range(chance.randrange(1, 5))]
+        if chance.random() < 0.3:
+            chance.shuffle(parts)
+        return " ".join(parts), "in boolean mode" if boolean else ""
     kind = chance.random()
     if kind < 0.3:
         words = [word(chance) for _ in range(chance.randrange(1, 5))]
@@ -228,6 +245,18 @@ def own_transaction(server: servers.Server) -> None:
     second.close()
 
 
+def long_text(server: servers.Server) -> None:
+    """A word a million times is read once: the memory for it is that of the text's parts."""
+    memory = Memory(server)
+    memory.forget_peak()
+    before = memory.megabytes("VmRSS")
+    once, often = (server.run(f"select count(*) from general where match (body) against ({text})",
+                              database="shale") for text in ("'tree'", "repeat('tree ', 1000000)"))
+    assert once == often and once[0][0] != 0, (once, often)
+    grown = memory.megabytes("VmHWM") - before
+    assert grown < 1000, f"{grown:.0f} MB more than before for a long text"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 20))
@@ -256,6 +285,8 @@ def main() -> int:
             change(cursors, chance)
             rows += compare(cursors, chance, False, given.parser)
         own_transaction(server)
+        if not given.parser:
+            long_text(server)
         for table in TABLES:
             answer = server.run(f"check table shale.{table} extended")
             assert answer[-1][3] == "OK", answer

@@ -4,10 +4,10 @@
 // entry for each row, as the row says it, and no other. For that the expected entries of all rows
 // are summed up as hashes while the rows are read, and the entries that are there while the index
 // is; memory does not grow with the table. Only if the sums differ each row and entry is looked
-// up, to tell which. What cannot be read, since a file is damaged, is told with the file, and the
-// other trees are read all the same. QUICK counts entries without reading rows; EXTENDED looks each
-// up in any case, compares the rows of unique keys of which the server does that (ha_unique.cc),
-// and checks the bytes of the whole database.
+// up, to tell which: what rows give, and what the index has beside. What cannot be read, since a
+// file is damaged, is told with the file, and the other trees are read all the same. QUICK counts
+// entries without reading rows; EXTENDED looks each up in any case, compares the rows of unique
+// keys of which the server does that (ha_unique.cc), and checks the bytes of the whole database.
 
 #include "handler/ha_shale.h"
 
@@ -24,7 +24,10 @@ namespace {
 
 // Beyond so many findings of one index the rest is only counted.
 constexpr unsigned kTold = 10;
-constexpr uint64_t kRowsBetweenChecks = 1024;
+// Of a set of keys: for one that is not in it there is a chance of 1 in 8,000 that it seems to be.
+constexpr uint64_t kBitsOfKey = 24;
+constexpr unsigned kProbes = 6;
+constexpr uint64_t kMostBits = 1ULL << 29;
 
 struct Sum {
   uint64_t count = 0;
@@ -38,6 +41,37 @@ struct Sum {
     hash += both * 0xbf58476d1ce4e5b9ULL;
     count++;
   }
+};
+
+// Keys, of which some others seem to be in it too: it has no room for the keys themselves.
+class KeySet {
+ public:
+  void begin(uint64_t keys) {
+    bits_.assign(std::min(std::max<uint64_t>(keys, 1) * kBitsOfKey, kMostBits) / 64 + 1, 0);
+  }
+  void add(std::string_view key) {
+    Probe probe(key);
+    for (unsigned i = 0; i < kProbes; i++, probe.next()) word_of(probe) |= bit_of(probe);
+  }
+  bool may_have(std::string_view key) {
+    Probe probe(key);
+    for (unsigned i = 0; i < kProbes; i++, probe.next()) {
+      if ((word_of(probe) & bit_of(probe)) == 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct Probe {
+    explicit Probe(std::string_view key)
+        : hash(std::hash<std::string_view>()(key)), by((hash >> 33) * 2 + 1) {}
+    void next() { hash += by * 0x9e3779b97f4a7c15ULL; }
+    uint64_t hash, by;
+  };
+  uint64_t &word_of(const Probe &probe) { return bits_[(probe.hash >> 6) % bits_.size()]; }
+  static uint64_t bit_of(const Probe &probe) { return 1ULL << (probe.hash & 63); }
+
+  std::vector<uint64_t> bits_;
 };
 
 std::string hex(std::string_view bytes) {
@@ -111,6 +145,11 @@ struct ha_shale::Check {
   bool has_rows = true;       // all could be read: indexes can be compared with them
   uint64_t damaged_rows = 0;  // of those: nobody knows what they have in the indexes
   uint64_t found = 0;         // what is wrong
+  // Of the index that is looked at.
+  KeySet keys;                // that rows give, if they give many
+  uint64_t unexplained = 0;   // entries that no row was found to give
+
+  bool is_killed() const { return thd_kill_level(thd) != THD_IS_NOT_KILLED; }
 
   void tell(const std::string &text) {
     if (++found <= kTold) {
@@ -143,11 +182,9 @@ struct ha_shale::Check {
     if (failure != nullptr) return shale_sql::consume_error(failure);
     ScanHandle scan(begun);
     Error error = shale_sql::consume_error(move_scan(begun, SHALE_FIRST));
-    uint64_t count = 0;
     while (!error && at_row(begun)) {
-      if (++count % kRowsBetweenChecks == 0 && thd_kill_level(thd) != THD_IS_NOT_KILLED) {
-        return HA_ERR_ABORTED_BY_USER;
-      }
+      // A row may be large, and its texts are looked at.
+      if (is_killed()) return HA_ERR_ABORTED_BY_USER;
       size_t key_len = 0, value_len = 0;
       const void *key = shale_scan_key(begun, &key_len), *value = nullptr;
       error = shale_sql::consume_error(shale_scan_value(begun, &value, &value_len));
@@ -168,8 +205,8 @@ struct ha_shale::Check {
   }
 };
 
-// Unpacks a row and packs its keys into is_; false: it is damaged.
-bool ha_shale::row_of_entry(uchar *buf, std::string_view key, std::string_view value) {
+// Unpacks a row; false: it is damaged.
+bool ha_shale::unpack_entry(uchar *buf, std::string_view key, std::string_view value) {
   is_.primary.assign(key);
   if (!rows_->unpack(is_.primary, value, nullptr, buf)) return false;
   if (table->vfield != nullptr) {
@@ -180,6 +217,12 @@ bool ha_shale::row_of_entry(uchar *buf, std::string_view key, std::string_view v
     ha_thd()->pop_internal_handler();
     if (error != 0) return false;
   }
+  return true;
+}
+
+// The same, and packs its keys into is_.
+bool ha_shale::row_of_entry(uchar *buf, std::string_view key, std::string_view value) {
+  if (!unpack_entry(buf, key, value)) return false;
   pack_keys(buf, &is_);
   return shared_->def->hidden_key || is_.primary == key;
 }
@@ -234,8 +277,10 @@ Error ha_shale::check_index(Check *check, size_t place) {
   }
   if (check->quick) return 0;
   uint64_t before = check->found;
+  check->unexplained = there.count;
+  if (indexes_[place].many != nullptr) check->keys.begin(expected.count);
   if ((error = find_missing(check, place))) return error;
-  if ((error = find_superfluous(check, place))) return error;
+  if (check->unexplained != 0 && (error = find_superfluous(check, place))) return error;
   const KEY &key = table->key_info[indexes_[place].number];
   if (check->extended && key.algorithm == HA_KEY_ALG_LONG_HASH) error = find_equal(check, place);
   if (check->extended && key.without_overlaps) error = find_overlaps(check, place);
@@ -252,6 +297,7 @@ Error ha_shale::find_missing(Check *check, size_t place) {
   return check->each(primary().tree, [&](std::string_view key, std::string_view value) -> Error {
     if (!row_of_entry(table->record[0], key, value)) return 0;
     const auto look = [&](std::string_view wanted, std::string_view wanted_value) -> Error {
+      if (check->is_killed()) return HA_ERR_ABORTED_BY_USER;
       BytesHandle entry;
       if (Error error = check->get(index.tree, wanted, &entry)) return error;
       if (!entry) {
@@ -259,26 +305,38 @@ Error ha_shale::find_missing(Check *check, size_t place) {
       } else if (view_of(entry) != wanted_value) {
         check->tell("index " + name + " has a wrong entry for the row of primary key " + hex(key));
       }
+      // One of a unique key may be another row's.
+      const bool is_own = entry && (index.many != nullptr || view_of(entry) == wanted_value);
+      if (is_own) check->unexplained--;
       return 0;
     };
     if (index.many == nullptr) return look(is_.keys[place], is_.values[place]);
     for (const ManyEntry &entry : is_.many[place]) {
+      check->keys.add(entry.key);
       if (Error error = look(entry.key, entry.value)) return error;
     }
     return 0;
   });
 }
 
-bool ha_shale::has_entry(const RowKeys &keys, size_t place, std::string_view key) const {
-  if (indexes_[place].many == nullptr) return keys.keys[place] == key;
-  const ManyEntries &all = keys.many[place];
-  return std::any_of(all.begin(), all.end(), [&](const ManyEntry &one) { return one.key == key; });
-}
-
+// The words of a row cost as much as they are, and are not made for each of its entries: the set of
+// all rows' keys tells which are in no row. Only if some of these seem to be in the set, by chance,
+// each entry is looked up in its row.
 Error ha_shale::find_superfluous(Check *check, size_t place) {
   const Index &index = indexes_[place];
   std::string name = table->key_info[index.number].name.str;
-  return check->each(index.tree, [&](std::string_view key, std::string_view value) -> Error {
+  bool by_set = index.many != nullptr;
+  const auto is_of_row = [&](std::string_view key) {
+    if (index.many == nullptr) return is_.keys[place] == key;
+    const ManyEntries &all = is_.many[place];
+    const auto is_before = [](const ManyEntry &one, std::string_view of) { return one.key < of; };
+    const auto at = std::lower_bound(all.begin(), all.end(), key, is_before);
+    return at != all.end() && at->key == key;
+  };
+  const auto look = [&](std::string_view key, std::string_view value) -> Error {
+    // The first look has told of those that are not in the set.
+    if (index.many != nullptr && check->keys.may_have(key) == by_set) return 0;
+    if (by_set && check->unexplained != 0) check->unexplained--;
     std::string_view primary_key;
     const bool good = index.many == nullptr ? index.codec->primary_of(key, value, &primary_key)
                                             : index.many->primary_of(key, value, &primary_key);
@@ -291,13 +349,22 @@ Error ha_shale::find_superfluous(Check *check, size_t place) {
     if (!row) {
       check->tell("index " + name + " has an entry, key " + hex(key) +
                   ", of a row that is not there, primary key " + hex(primary_key));
-    } else if (row_of_entry(table->record[0], primary_key, view_of(row)) &&
-               !has_entry(is_, place, key)) {
+      return 0;
+    }
+    uchar *record = table->record[0];
+    const bool is_wrong =
+        by_set ? unpack_entry(record, primary_key, view_of(row))
+               : row_of_entry(record, primary_key, view_of(row)) && !is_of_row(key);
+    if (is_wrong) {
       check->tell("index " + name + " has an entry, key " + hex(key) +
                   ", that the row of primary key " + hex(primary_key) + " does not have");
     }
     return 0;
-  });
+  };
+  Error error = check->each(index.tree, look);
+  if (error || !by_set || check->unexplained == 0) return error;
+  by_set = false;
+  return check->each(index.tree, look);
 }
 
 // A hash-unique key: rows with one hash lie together, and are compared each with those before it.

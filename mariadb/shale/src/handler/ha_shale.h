@@ -541,8 +541,8 @@ class ha_shale final : public handler {
 
   // Checking (ha_check)
   struct Check;
+  bool unpack_entry(uchar *buf, std::string_view key, std::string_view value);
   bool row_of_entry(uchar *buf, std::string_view key, std::string_view value);
-  bool has_entry(const RowKeys &keys, size_t place, std::string_view key) const;
   shale_sql::Error check_rows(Check *check);
   shale_sql::Error check_index(Check *check, size_t place);
   shale_sql::Error find_missing(Check *check, size_t place);

@@ -83,7 +83,8 @@ int ha_shale::still_matches(const FoundWords &search, bool *matches) {
   reader.forms = &codec.forms();
   reader.of_row = &entries;
   reader.row = last_.primary;
-  reader.is_killed = [] { return false; };
+  THD *thd = ha_thd();
+  reader.is_killed = [thd] { return thd_killed(thd) != 0; };
   reader.text_of = [&](std::string_view, std::string *text, std::vector<size_t> *begins,
                        bool *is_there) -> Error {
     *is_there = true;

@@ -98,7 +98,11 @@ Error OneWord::pass_outdated(bool *found) {
 Error OneWord::take(bool found) {
   if (Error error = pass_outdated(&found)) return error;
   at_end_ = !found;
-  if (!found) return 0;
+  if (!found) {
+    // Most words of a long query are in few rows or none.
+    cursor_.end();
+    return 0;
+  }
   if (reader_.of_row == nullptr) {
     primary_ = cursor_.key().substr(form_.size());
     value_ = cursor_.value();
@@ -141,6 +145,64 @@ Error OneWord::seek(std::string_view primary) {
 
 bool OneWord::places(std::vector<uint64_t> *places) const {
   return read_places(value_, places);
+}
+
+WordInParts::WordInParts(const WordReader &reader, const std::string &form, size_t most)
+    : reader_(reader), form_(form), most_(most), size_(std::min<size_t>(most, kSteps)) {
+  counts_.assign(1, 0);
+}
+
+Error WordInParts::read(const std::string &from) {
+  begun_ = true;
+  at_ = 0;
+  part_.clear();
+  OneWord word(reader_, form_);
+  Error error = word.seek(from);
+  while (!error && !word.at_end() && part_.size() < size_) {
+    part_.push_back({std::string(word.primary()), word.counts()[0]});
+    error = word.next();
+  }
+  ended_ = word.at_end();
+  return error;
+}
+
+void WordInParts::take() {
+  at_end_ = at_ >= part_.size();
+  if (at_end_) return;
+  primary_ = part_[at_].primary;
+  counts_[0] = part_[at_].count;
+  passed_++;
+}
+
+Error WordInParts::next() {
+  Error error;
+  if (!begun_) {
+    error = read({});
+  } else if (++at_ >= part_.size() && !ended_) {
+    const std::string from = part_.back().primary + '\0';
+    size_ = std::min(2 * size_, most_);
+    error = read(from);
+  }
+  if (!error) take();
+  return error;
+}
+
+Error WordInParts::seek(std::string_view primary) {
+  if (!begun_ && primary.empty()) return next();
+  if (begun_ && (at_end_ || primary_ >= primary)) return 0;
+  const auto is_before = [](const Row &row, std::string_view to) { return row.primary < to; };
+  const auto from = part_.begin() + static_cast<ptrdiff_t>(at_);
+  const auto to = std::lower_bound(from, part_.end(), primary, is_before);
+  if (begun_ && (to != part_.end() || ended_)) {
+    passed_ += static_cast<uint64_t>(to - from) - 1;
+    at_ += static_cast<size_t>(to - from);
+  } else {
+    whole_ = false;
+    size_ = std::min<size_t>(most_, kSteps);
+    if (Error error = read(std::string(primary))) return error;
+  }
+  take();
+  return 0;
 }
 
 Error estimate_rows(const WordReader &reader, const std::string &form, uint64_t *rows) {
@@ -219,7 +281,7 @@ Error find_beginning(const WordReader &reader, const std::string &folded, FoundR
       if (outdated) continue;
     }
     // As of InnoDB: of a row with several such words the first is counted.
-    if (rows.size() > kMostRows) return Error(HA_ERR_OUT_OF_MEM);
+    if (rows.size() > found->most) return Error(HA_ERR_OUT_OF_MEM);
     const auto [row, is_new] = rows.emplace(primary, Counts{count_places(cursor.value()), 0});
     row->second.words++;
   }
@@ -386,6 +448,7 @@ Error find_phrase(const WordReader &reader, const PhraseWords &words, size_t dis
       matches = there && (near ? row.has_words_within(places, distance) : row.has_words(places[0]));
     }
     if (matches) {
+      if (found->rows.size() > found->most) return Error(HA_ERR_OUT_OF_MEM);
       found->rows.push_back({wanted, {}, 1});
       for (const auto &list : lists) found->rows.back().counts.push_back(list->counts()[0]);
     }

@@ -13,8 +13,8 @@
 
 namespace shale_sql {
 
-// How many rows a search may find: they take some 150 bytes each. InnoDB's limit is as many bytes.
-constexpr size_t kMostRows = 2000000000 / 150;
+// How many rows a search may keep: they take up to 300 bytes each. InnoDB's limit is as many bytes.
+constexpr size_t kMostRows = 2000000000 / 300;
 
 class WordList {
  public:
@@ -31,14 +31,15 @@ class WordList {
   const std::vector<uint64_t> &counts() const { return counts_; }
   // How many of the words that begin with a text the row has; else 1.
   uint64_t words() const { return words_; }
-  // Where the row has the word; of a single word.
-  virtual bool places(std::vector<uint64_t> *) const { return false; }
+  // Of a single word: how many rows were passed; once it is at its end without a jump, all.
+  uint64_t passed() const { return passed_; }
+  bool is_whole() const { return whole_ && at_end_; }
 
  protected:
-  bool at_end_ = false;
+  bool at_end_ = false, whole_ = true;
   std::string_view primary_;
   std::vector<uint64_t> counts_;
-  uint64_t words_ = 1;
+  uint64_t words_ = 1, passed_ = 0;
 };
 
 // About how many rows have a word, at a small cost.
@@ -52,11 +53,8 @@ class OneWord : public WordList {
 
   Error next() override;
   Error seek(std::string_view primary) override;
-  bool places(std::vector<uint64_t> *places) const override;
-  // How many rows it has passed; all there are, once it is at its end without a seek.
-  uint64_t passed() const { return passed_; }
-  bool is_whole() const { return whole_ && at_end_; }
-  const std::string &form() const { return form_; }
+  // Where the row has the word.
+  bool places(std::vector<uint64_t> *places) const;
 
  private:
   Error begin();
@@ -69,8 +67,34 @@ class OneWord : public WordList {
   std::string key_;
   Cursor cursor_;
   std::string_view value_;  // of the entry that it is at
-  bool begun_ = false, whole_ = true;
-  uint64_t passed_ = 0;
+  bool begun_ = false;
+};
+
+// A word of a query of many: some rows are read at a time, and no scan stays open between.
+class WordInParts : public WordList {
+ public:
+  // `form` outlives it. At most `most` rows are kept.
+  WordInParts(const WordReader &reader, const std::string &form, size_t most);
+
+  Error next() override;
+  Error seek(std::string_view primary) override;
+
+ private:
+  struct Row {
+    std::string primary;
+    uint64_t count;
+  };
+
+  Error read(const std::string &from);
+  void take();
+
+  const WordReader &reader_;
+  const std::string &form_;
+  const size_t most_;
+  size_t size_ = 0;  // of the next part
+  std::vector<Row> part_;
+  size_t at_ = 0;
+  bool begun_ = false, ended_ = false;  // ended_: there is no part after this one
 };
 
 // Rows that were found before.
@@ -84,7 +108,8 @@ class FoundRows : public WordList {
     std::vector<uint64_t> counts;
     uint64_t words = 1;
   };
-  std::vector<Row> rows;  // in their order
+  std::vector<Row> rows;    // in their order
+  size_t most = kMostRows;  // of them
 
  private:
   void take();

@@ -311,28 +311,53 @@ class Steps {
 
 }  // namespace
 
-// Whether a row may be in the set: others may be there or not as it likes.
-bool WordQuery::requires_leaf(size_t leaf) const {
-  std::vector<bool> may{false};
+std::vector<bool> WordQuery::required_leaves() const {
+  // What all rows of a set have, if there may be `any`. Two sets have no leaf in common.
+  struct Needs {
+    bool any = false;
+    std::vector<size_t> leaves;
+  };
+  std::vector<Needs> sets(1);
   for (const WordStep &step : steps) {
     if (step.what == WordStep::What::kBegin) {
-      may.push_back(false);
+      sets.emplace_back();
       continue;
     }
-    bool has = step.leaf != leaf;
+    Needs part;
     if (step.what == WordStep::What::kEnd) {
-      has = may.back();
-      may.pop_back();
+      part = std::move(sets.back());
+      sets.pop_back();
+    } else {
+      part = {true, {step.leaf}};
     }
+    Needs &set = sets.back();
     switch (step.oper) {
       case WordOper::kNone:
       case WordOper::kDecrease:
-      case WordOper::kIncrease: may.back() = may.back() || has; break;
-      case WordOper::kExist: may.back() = has && (may.back() || !step.narrows); break;
+      case WordOper::kIncrease:
+        if (!part.any) break;
+        if (set.any) {
+          set.leaves.clear();
+        } else {
+          set = std::move(part);
+        }
+        break;
+      case WordOper::kExist:
+        if (!step.narrows) {
+          set = std::move(part);
+        } else if (!set.any || !part.any) {
+          set = Needs();
+        } else {
+          if (set.leaves.size() < part.leaves.size()) set.leaves.swap(part.leaves);
+          set.leaves.insert(set.leaves.end(), part.leaves.begin(), part.leaves.end());
+        }
+        break;
       default: break;
     }
   }
-  return !may.back();
+  std::vector<bool> required(leaves.size(), !sets.back().any);
+  for (size_t leaf : sets.back().leaves) required[leaf] = true;
+  return required;
 }
 
 WordSyntax parse_words(const WordForms &forms, std::string_view text, bool boolean,

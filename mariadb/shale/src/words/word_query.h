@@ -38,8 +38,8 @@ struct WordQuery {
   std::vector<WordLeaf> leaves;
   std::vector<WordStep> steps;
 
-  // Whether no row matches that does not have the leaf.
-  bool requires_leaf(size_t leaf) const;
+  // Of each leaf: whether no row matches that does not have it.
+  std::vector<bool> required_leaves() const;
 };
 
 // `boolean`: IN BOOLEAN MODE.

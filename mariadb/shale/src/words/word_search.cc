@@ -1,5 +1,7 @@
 // One row after the other is put to the steps of a query. Where rows must have some word, only the
-// rows of the rarest one are looked at, and the other lists are searched for them.
+// rows of the rarest one are looked at, and the other lists are searched for them. Equal words have
+// one list. Lists wait in the order of the rows that they are at, and only the steps of those that
+// have a row are made for it: a long query costs what its words find.
 //
 // Ranks are InnoDB's: of each word that a row was found by, how often it is there times the square
 // of log10(rows of the table / rows that have it); and 1 more or less for > and <, ~.
@@ -18,16 +20,40 @@ namespace shale_sql {
 
 namespace {
 
-void add_term(size_t term, std::vector<size_t> *terms) {
-  const auto place = std::lower_bound(terms->begin(), terms->end(), term);
-  if (place == terms->end() || *place != term) terms->insert(place, term);
-}
+// So many words are read by scans that stay open. Each takes kilobytes, and blocks of files.
+constexpr size_t kMostOpen = 128;
+// How many rows the others keep together.
+constexpr size_t kMostAhead = 1 << 19;
+// So many counts of words take as much memory as a row.
+constexpr size_t kCountsOfRow = 16;
+// Work between two looks at whether the statement was killed.
+constexpr size_t kAsk = 1024;
 
 // Whether InnoDB does not read a word's list if the set is empty that it would be taken out of.
 bool passes_over(const WordQuery &query, const WordStep &step) {
   if (step.what != WordStep::What::kLeaf) return false;
   if (query.leaves[step.leaf].kind == WordLeaf::Kind::kPhrase) return false;
   return step.oper == WordOper::kIgnore || (step.oper == WordOper::kExist && step.narrows);
+}
+
+// Steps of one kind are made together; a group's ends are made alone.
+bool are_alike(const WordStep &a, const WordStep &b) {
+  if (a.what != WordStep::What::kLeaf || b.what != WordStep::What::kLeaf) return false;
+  const auto kind = [](const WordStep &step) {
+    const bool narrows = step.oper == WordOper::kExist || step.oper == WordOper::kIgnore;
+    return narrows ? step.oper : WordOper::kNone;
+  };
+  return kind(a) == kind(b);
+}
+
+// What is the same in two leaves with the same rows.
+std::string name_of(const WordLeaf &leaf) {
+  std::string name = std::to_string(static_cast<int>(leaf.kind)) + ' ' +
+                     std::to_string(leaf.distance) + ' ' + leaf.text;
+  for (const std::string &word : leaf.words) {
+    name += ' ' + std::to_string(word.size()) + ' ' + word;
+  }
+  return name;
 }
 
 float within_one(float rank) { return std::min(1.0F, std::max(-1.0F, rank)); }
@@ -43,93 +69,162 @@ size_t WordSearch::term_of(const std::string &form) {
   const auto [place, is_new] = term_numbers_.emplace(form, terms_.size());
   if (is_new) {
     terms_.emplace_back();
-    terms_.back().form = form;
+    terms_.back().form = &place->first;
   }
   return place->second;
 }
 
-Error WordSearch::begin_leaf(const WordLeaf &leaf, Leaf *begun) {
+bool WordSearch::is_killed(size_t work) {
+  work_ += work;
+  if (work_ < kAsk) return false;
+  work_ = 0;
+  return reader_.is_killed();
+}
+
+Error WordSearch::begin_leaf(const WordLeaf &leaf, size_t *number) {
   const WordForms &forms = *reader_.forms;
-  if (leaf.kind == WordLeaf::Kind::kPhrase) {
+  *number = lists_.size();
+  std::string form;
+  if (leaf.kind == WordLeaf::Kind::kWord) {
+    forms.append(leaf.text, &form);
+    const size_t term = term_of(form);
+    if (terms_[term].list != kNone) {
+      *number = terms_[term].list;
+      return 0;
+    }
+    terms_[term].list = *number;
+    List &list = lists_.emplace_back();
+    list.terms.push_back(term);
+    list.is_word = true;
+    list.read = 1;
+    return 0;
+  }
+  const auto [other, is_new] = other_lists_.emplace(name_of(leaf), *number);
+  *number = other->second;
+  if (!is_new) return 0;
+  List &list = lists_.emplace_back();
+  auto rows = std::make_unique<FoundRows>();
+  rows->most = kMostRows - std::min(kept_, kMostRows);
+  Error error;
+  if (leaf.kind == WordLeaf::Kind::kBeginning) {
+    forms.append(leaf.text, &form);
+    list.terms.push_back(term_of(form));
+    beginnings_.push_back(forms.prefix_of(leaf.text));
+    error = find_beginning(reader_, leaf.text, rows.get(), &list.entries);
+  } else {
     const PhraseWords words = words_of_phrase(forms, leaf);
     // InnoDB's limit.
     if (words.indexed.size() > 128) return Error(HA_ERR_FTS_TOO_MANY_WORDS_IN_PHRASE);
-    for (const std::string &form : words.indexed) begun->terms.push_back(term_of(form));
-    auto rows = std::make_unique<FoundRows>();
-    Error error = find_phrase(reader_, words, leaf.distance, rows.get(), &begun->read);
-    begun->estimate = rows->rows.size();
-    begun->list = std::move(rows);
-    return error;
+    for (const std::string &one : words.indexed) list.terms.push_back(term_of(one));
+    error = find_phrase(reader_, words, leaf.distance, rows.get(), &list.read);
   }
-  std::string form;
-  forms.append(leaf.text, &form);
-  begun->terms.push_back(term_of(form));
-  if (leaf.kind == WordLeaf::Kind::kBeginning) {
-    beginnings_.push_back(forms.prefix_of(leaf.text));
-    auto rows = std::make_unique<FoundRows>();
-    Error error = find_beginning(reader_, leaf.text, rows.get(), &begun->entries);
-    begun->estimate = rows->rows.size();
-    begun->list = std::move(rows);
-    return error;
+  list.estimate = rows->rows.size();
+  kept_ += rows->rows.size();
+  list.rows = std::move(rows);
+  return error;
+}
+
+// Nothing is read yet.
+Error WordSearch::begin_words() {
+  const auto is_word = [](const List &list) { return list.is_word; };
+  const auto words = std::count_if(lists_.begin(), lists_.end(), is_word);
+  const size_t ahead = kMostAhead / (static_cast<size_t>(words) + 1) + 1;
+  size_t open = 0;
+  for (List &list : lists_) {
+    if (!list.is_word) continue;
+    const std::string &form = *terms_[list.terms[0]].form;
+    // The words of a single row take no scan.
+    if (reader_.of_row != nullptr || open++ < kMostOpen) {
+      list.rows = std::make_unique<OneWord>(reader_, form);
+    } else {
+      list.rows = std::make_unique<WordInParts>(reader_, form, ahead);
+    }
+    if (!list.is_required) continue;
+    if (reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
+    if (Error error = estimate_rows(reader_, form, &list.estimate)) return error;
   }
-  begun->read = 1;
-  auto word = std::make_unique<OneWord>(reader_, form);
-  begun->word = word.get();
-  begun->list = std::move(word);
-  return begun->is_required ? estimate_rows(reader_, form, &begun->estimate) : Error();
+  return 0;
+}
+
+// Puts steps of one kind together, and each list's to it.
+void WordSearch::begin_steps(const WordQuery &query) {
+  // By list: the run in which it was added to the set. Once more makes no difference there, and a
+  // text may have a word a million times.
+  std::vector<size_t> added(lists_.size(), kNone);
+  for (size_t at = 0; at < query.steps.size(); at++) {
+    const WordStep &step = query.steps[at];
+    if (runs_.empty() || !are_alike(query.steps[at - 1], step)) runs_.push_back({at, at});
+    runs_.back().end = at + 1;
+    if (step.what != WordStep::What::kLeaf) continue;
+    const size_t list = list_of_[step.leaf];
+    if (step.oper == WordOper::kNone) {
+      if (added[list] == runs_.size()) continue;
+      added[list] = runs_.size();
+    }
+    lists_[list].steps.push_back(at);
+  }
 }
 
 Error WordSearch::begin(const WordQuery &query) {
-  leaves_.resize(query.leaves.size());
+  list_of_.resize(query.leaves.size());
+  for (size_t leaf = 0; leaf < list_of_.size(); leaf++) {
+    if (reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
+    if (Error error = begin_leaf(query.leaves[leaf], &list_of_[leaf])) return error;
+  }
   // Without a + no one word is needed, unless it is the only one.
   const bool may_require =
-      leaves_.size() == 1 ||
+      list_of_.size() == 1 ||
       std::any_of(query.steps.begin(), query.steps.end(),
                   [](const WordStep &step) { return step.oper == WordOper::kExist; });
-  for (size_t leaf = 0; leaf < leaves_.size(); leaf++) {
-    if (reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
-    leaves_[leaf].is_required = may_require && query.requires_leaf(leaf);
-    if (Error error = begin_leaf(query.leaves[leaf], &leaves_[leaf])) return error;
+  if (may_require) {
+    const std::vector<bool> required = query.required_leaves();
+    for (size_t leaf = 0; leaf < list_of_.size(); leaf++) {
+      if (required[leaf]) lists_[list_of_[leaf]].is_required = true;
+    }
   }
+  begin_steps(query);
   in_doubt_ = has_doubts(query);
-  filled_.assign(query.steps.size(), false);
-  return 0;
+  return begin_words();
 }
 
 // Whether a word is used twice, once where an empty set has it passed over.
 bool WordSearch::has_doubts(const WordQuery &query) const {
   std::vector<size_t> uses(terms_.size());
-  for (const Leaf &leaf : leaves_) {
-    for (size_t term : leaf.terms) uses[term]++;
+  for (size_t list : list_of_) {
+    for (size_t term : lists_[list].terms) uses[term]++;
   }
   return std::any_of(query.steps.begin(), query.steps.end(), [&](const WordStep &step) {
-    return passes_over(query, step) && uses[leaves_[step.leaf].terms[0]] > 1;
+    return passes_over(query, step) && uses[lists_[list_of_[step.leaf]].terms[0]] > 1;
   });
 }
 
 // Which lists InnoDB has read: their rows count for ranks.
 void WordSearch::count_uses(const WordQuery &query) {
-  for (size_t at = 0; at < query.steps.size(); at++) {
-    const WordStep &step = query.steps[at];
-    if (step.what != WordStep::What::kLeaf) continue;
-    if (in_doubt_ && passes_over(query, step) && !filled_[at]) continue;
-    const Leaf &leaf = leaves_[step.leaf];
-    for (size_t word = 0; word < leaf.read; word++) terms_[leaf.terms[word]].uses++;
-    if (!leaf.terms.empty()) terms_[leaf.terms[0]].words += leaf.entries;
+  for (const Run &run : runs_) {
+    for (size_t at = run.begin; at < run.end; at++) {
+      const WordStep &step = query.steps[at];
+      if (step.what != WordStep::What::kLeaf) continue;
+      if (in_doubt_ && passes_over(query, step) && at >= run.filled) continue;
+      const List &list = lists_[list_of_[step.leaf]];
+      for (size_t word = 0; word < list.read; word++) terms_[list.terms[word]].uses++;
+      if (!list.terms.empty()) terms_[list.terms[0]].words += list.entries;
+    }
   }
 }
 
 // `row`: the first that may be; becomes the next that all of these lists have.
-Error WordSearch::next_required(const std::vector<Leaf *> &required, std::string *row,
+Error WordSearch::next_required(const std::vector<size_t> &required, std::string *row,
                                 bool *found) {
   for (bool same = false; !same;) {
     same = true;
-    for (const Leaf *leaf : required) {
-      if (Error error = leaf->list->seek(*row)) return error;
-      *found = !leaf->list->at_end();
+    for (size_t number : required) {
+      if (is_killed(1)) return HA_ERR_ABORTED_BY_USER;
+      WordList &rows = *lists_[number].rows;
+      if (Error error = rows.seek(*row)) return error;
+      *found = !rows.at_end();
       if (!*found) return 0;
-      if (leaf->list->primary() == *row) continue;
-      row->assign(leaf->list->primary());
+      if (rows.primary() == *row) continue;
+      row->assign(rows.primary());
       same = false;
       break;
     }
@@ -137,16 +232,70 @@ Error WordSearch::next_required(const std::vector<Leaf *> &required, std::string
   return 0;
 }
 
-Error WordSearch::next_any(std::string *row, bool *found) {
-  *found = false;
-  for (const Leaf &leaf : leaves_) {
-    if (leaf.list->at_end()) continue;
-    if (!*found || leaf.list->primary() < *row) {
-      row->assign(leaf.list->primary());
-      *found = true;
-    }
+bool WordSearch::is_after(size_t a, size_t b) const {
+  return lists_[a].rows->primary() > lists_[b].rows->primary();
+}
+
+// A list waits until the row that it is at is looked at.
+void WordSearch::keep(size_t number) {
+  if (lists_[number].rows->at_end()) {
+    end_list(&lists_[number]);
+    return;
+  }
+  next_.push_back(number);
+  std::push_heap(next_.begin(), next_.end(), [&](size_t a, size_t b) { return is_after(a, b); });
+}
+
+size_t WordSearch::take_next() {
+  std::pop_heap(next_.begin(), next_.end(), [&](size_t a, size_t b) { return is_after(a, b); });
+  const size_t number = next_.back();
+  next_.pop_back();
+  return number;
+}
+
+void WordSearch::end_list(List *list) {
+  if (list->is_word && list->rows->is_whole()) {
+    Term &term = terms_[list->terms[0]];
+    term.rows = list->rows->passed();
+    term.is_counted = true;
+  }
+  list->rows.reset();
+}
+
+// Lists to their first row, or to the first at or after `row`.
+Error WordSearch::first_of(const std::vector<size_t> &lists, const std::string *row) {
+  for (size_t number : lists) {
+    if (reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
+    WordList &rows = *lists_[number].rows;
+    if (Error error = row == nullptr ? rows.next() : rows.seek(*row)) return error;
+    keep(number);
   }
   return 0;
+}
+
+Error WordSearch::seek_others(const std::string &row) {
+  while (!next_.empty() && lists_[next_.front()].rows->primary() < row) {
+    if (is_killed(1)) return HA_ERR_ABORTED_BY_USER;
+    const size_t number = take_next();
+    if (Error error = lists_[number].rows->seek(row)) return error;
+    keep(number);
+  }
+  return 0;
+}
+
+// Which lists have the row, and their steps, in their order.
+void WordSearch::match(const std::vector<size_t> &required, std::string_view row) {
+  matched_ = required;
+  while (!next_.empty() && lists_[next_.front()].rows->primary() == row) {
+    matched_.push_back(take_next());
+  }
+  std::sort(matched_.begin(), matched_.end());
+  had_.clear();
+  for (size_t number : matched_) {
+    const std::vector<size_t> &steps = lists_[number].steps;
+    had_.insert(had_.end(), steps.begin(), steps.end());
+  }
+  std::sort(had_.begin(), had_.end());
 }
 
 // What a step does to the set of rows, for one of them.
@@ -156,7 +305,7 @@ void WordSearch::apply(const WordStep &step, uint64_t has, float rank,
     case WordOper::kExist: {
       const bool stays = has != 0 && (state->in || !step.narrows);
       if (!stays) {
-        *state = State();
+        state->clear();
         return;
       }
       state->rank = within_one(rank + (state->in ? state->rank : 0));
@@ -164,7 +313,7 @@ void WordSearch::apply(const WordStep &step, uint64_t has, float rank,
       break;
     }
     case WordOper::kIgnore:
-      if (has != 0) *state = State();
+      if (has != 0) state->clear();
       return;
     case WordOper::kNegate:
       if (state->in) change_rank(-1, has, &state->rank);
@@ -177,91 +326,122 @@ void WordSearch::apply(const WordStep &step, uint64_t has, float rank,
       if (step.oper == WordOper::kIncrease) change_rank(1, has, &state->rank);
   }
   if (has == 0 || !state->in) return;
-  for (size_t term : terms) add_term(term, &state->terms);
+  state->terms.insert(state->terms.end(), terms.begin(), terms.end());
 }
 
-bool WordSearch::evaluate(const WordQuery &query, std::string_view row) {
-  states_.assign(1, State());
-  for (size_t at = 0; at < query.steps.size(); at++) {
-    const WordStep &step = query.steps[at];
-    if (states_.back().in) filled_[at] = true;
-    if (step.what == WordStep::What::kBegin) {
+// Of a run of steps that a row does not have all words of, only a + changes the set.
+bool WordSearch::evaluate(const WordQuery &query) {
+  states_.resize(1);
+  states_[0].clear();
+  auto had = had_.begin();
+  const auto apply_had = [&] {
+    const WordStep &step = query.steps[*had++];
+    const List &list = lists_[list_of_[step.leaf]];
+    apply(step, list.rows->words(), 0, list.terms, &states_.back());
+  };
+  for (Run &run : runs_) {
+    const WordStep &first = query.steps[run.begin];
+    if (first.what == WordStep::What::kBegin) {
       states_.emplace_back();
       continue;
     }
-    if (step.what == WordStep::What::kEnd) {
+    if (first.what == WordStep::What::kEnd) {
       const State inner = std::move(states_.back());
       states_.pop_back();
-      apply(step, inner.in ? 1 : 0, inner.rank, inner.terms, &states_.back());
+      apply(first, inner.in ? 1 : 0, inner.rank, inner.terms, &states_.back());
       continue;
     }
-    const Leaf &leaf = leaves_[step.leaf];
-    const bool has = !leaf.list->at_end() && leaf.list->primary() == row;
-    apply(step, has ? leaf.list->words() : 0, 0, leaf.terms, &states_.back());
+    State &state = states_.back();
+    const auto here = [&] { return had != had_.end() && *had < run.end; };
+    if (first.oper == WordOper::kExist) {
+      size_t at = run.begin;
+      for (; here() && *had == at; at++) {
+        if (state.in) run.filled = std::max(run.filled, at + 1);
+        apply_had();
+      }
+      if (at < run.end) {
+        if (state.in) run.filled = std::max(run.filled, at + 1);
+        state.clear();
+      }
+    } else if (first.oper == WordOper::kIgnore) {
+      if (state.in) run.filled = std::max(run.filled, here() ? *had + 1 : run.end);
+      if (here()) state.clear();
+    } else {
+      while (here()) apply_had();
+    }
+    while (here()) ++had;
   }
   return states_.back().in;
 }
 
-Error WordSearch::find(const WordQuery &query) {
-  std::vector<Leaf *> required, others;
-  for (Leaf &leaf : leaves_) {
-    (leaf.is_required && !in_doubt_ ? required : others).push_back(&leaf);
-  }
-  std::stable_sort(required.begin(), required.end(),
-                   [](const Leaf *a, const Leaf *b) { return a->estimate < b->estimate; });
-  if (required.empty()) {
-    for (const Leaf &leaf : leaves_) {
-      if (Error error = leaf.list->next()) return error;
-    }
-  }
-  std::string row;
-  for (uint64_t count = 1;; count++) {
-    bool found = false;
-    Error error = required.empty() ? next_any(&row, &found) : next_required(required, &row, &found);
-    if (error || !found) return error;
-    const bool asks = count % 1024 == 0 || leaves_.size() > 1024;
-    if (asks && reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
-    if (found_.size() > kMostRows) return Error(HA_ERR_OUT_OF_MEM);
-    if (!required.empty()) {
-      for (const Leaf *leaf : others) {
-        if (Error error = leaf->list->seek(row)) return error;
-      }
-    }
-    if (evaluate(query, row)) {
-      const State &state = states_.back();
-      found_.push_back({row, state.rank, {}});
-      for (size_t term : state.terms) found_.back().counts.emplace_back(term, 0);
-      for (const Leaf &leaf : leaves_) {
-        if (leaf.list->at_end() || leaf.list->primary() != row) continue;
-        for (size_t i = 0; i < leaf.terms.size(); i++) {
-          for (auto &[term, times] : found_.back().counts) {
-            if (term == leaf.terms[i] && times == 0) times = leaf.list->counts()[i];
-          }
-        }
-      }
-    }
-    if (required.empty()) {
-      for (const Leaf &leaf : leaves_) {
-        if (leaf.list->at_end() || leaf.list->primary() != row) continue;
-        if (Error error = leaf.list->next()) return error;
-      }
-    } else {
-      // The lowest key above this one.
-      row.push_back('\0');
+// The row that was looked at.
+void WordSearch::add_found(const std::string &row) {
+  State &state = states_.back();
+  std::sort(state.terms.begin(), state.terms.end());
+  state.terms.erase(std::unique(state.terms.begin(), state.terms.end()), state.terms.end());
+  found_.push_back({row, state.rank, {}});
+  auto &counts = found_.back().counts;
+  counts.reserve(state.terms.size());
+  for (size_t term : state.terms) counts.emplace_back(term, 0);
+  kept_ += 1 + counts.size() / kCountsOfRow;
+  const auto is_before = [](const auto &count, size_t term) { return count.first < term; };
+  for (size_t number : matched_) {
+    const List &list = lists_[number];
+    for (size_t i = 0; i < list.terms.size(); i++) {
+      const auto count = std::lower_bound(counts.begin(), counts.end(), list.terms[i], is_before);
+      if (count == counts.end() || count->first != list.terms[i] || count->second != 0) continue;
+      count->second = list.rows->counts()[i];
     }
   }
 }
 
+Error WordSearch::find(const WordQuery &query) {
+  std::vector<size_t> required, others;
+  for (size_t number = 0; number < lists_.size(); number++) {
+    (lists_[number].is_required && !in_doubt_ ? required : others).push_back(number);
+  }
+  std::stable_sort(required.begin(), required.end(), [&](size_t a, size_t b) {
+    return lists_[a].estimate < lists_[b].estimate;
+  });
+  std::string row;
+  for (bool first = true;; first = false) {
+    if (required.empty()) {
+      if (first) {
+        if (Error error = first_of(others, nullptr)) return error;
+      }
+      if (next_.empty()) return 0;
+      row.assign(lists_[next_.front()].rows->primary());
+    } else {
+      bool found = false;
+      Error error = next_required(required, &row, &found);
+      if (error || !found) return error;
+      if ((error = first ? first_of(others, &row) : seek_others(row))) return error;
+    }
+    match(required, row);
+    if (is_killed(1 + matched_.size() + had_.size() + runs_.size())) return HA_ERR_ABORTED_BY_USER;
+    if (kept_ > kMostRows) return Error(HA_ERR_OUT_OF_MEM);
+    if (evaluate(query)) add_found(row);
+    for (size_t number : matched_) {
+      if (required.empty()) {
+        if (Error error = lists_[number].rows->next()) return error;
+      } else if (lists_[number].is_required) {
+        continue;
+      }
+      keep(number);
+    }
+    // The lowest key above this one.
+    row.push_back('\0');
+  }
+}
+
 Error WordSearch::count() {
-  for (const Leaf &leaf : leaves_) {
-    if (leaf.word == nullptr || !leaf.word->is_whole()) continue;
-    Term &term = terms_[leaf.terms[0]];
-    term.rows = leaf.word->passed();
-    term.is_counted = true;
+  for (List &list : lists_) {
+    if (list.rows != nullptr && list.rows->at_end()) end_list(&list);
   }
   for (Term &term : terms_) {
     if (term.is_counted || term.uses == 0) continue;
-    if (Error error = count_rows(reader_, term.form, &term.rows)) return error;
+    if (reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
+    if (Error error = count_rows(reader_, *term.form, &term.rows)) return error;
     term.is_counted = true;
   }
   return 0;
@@ -296,11 +476,15 @@ Error WordSearch::add_word(const std::string &form, size_t number,
   for (;;) {
     if (Error error = word.next()) return error;
     if (word.at_end()) break;
-    if (found_.size() > kMostRows) return Error(HA_ERR_OUT_OF_MEM);
+    if (kept_ > kMostRows) return Error(HA_ERR_OUT_OF_MEM);
     const auto [place, is_new] = places->emplace(word.primary(), found_.size());
-    if (is_new) found_.push_back({place->first, 0, {}});
+    if (is_new) {
+      found_.push_back({place->first, 0, {}});
+      kept_++;
+    }
     found_[place->second].counts.emplace_back(number, word.counts()[0]);
   }
+  kept_ += word.passed() / kCountsOfRow;
   terms_[number].rows = word.passed();
   terms_[number].is_counted = true;
   return 0;
@@ -331,7 +515,7 @@ Error WordSearch::expand() {
     Tokens tokens(forms.charset(), text);
     for (Token token; tokens.next(&token);) add(token.text, token.chars);
   }
-  for (const Term &term : terms_) words.erase(term.form);
+  for (const Term &term : terms_) words.erase(*term.form);
   for (const std::string &from : beginnings_) {
     std::string to = from;
     words.erase(words.lower_bound(from),
