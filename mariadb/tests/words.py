@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 import random
+import re
 import subprocess
 import sys
 from typing import Any
@@ -182,6 +183,10 @@ def compare(cursors: dict[str, Any], chance: random.Random, ranks: bool, parser:
         return 0
     if table == "binary_" and '"' in words:
         # There InnoDB takes the small letters of a text for those of a phrase, but not of its query.
+        return 0
+    if table == "accents" and re.search(r"[^\x00-\x7f]\w+\*", words):
+        # There InnoDB finds nothing by a beginning that goes on behind an accent, not even the words
+        # that it finds whole.
         return 0
     match = f"match ({columns}) against (%s {mode})"
     statement = f"select id, {match} from {table} where {match}"

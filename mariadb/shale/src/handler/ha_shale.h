@@ -235,8 +235,7 @@ class ha_shale final : public handler {
     void swap(LastRow *other);
   };
 
-  int open_indexes();
-  int open_anew_if_replaced();
+  int open_indexes(), open_anew_if_replaced();
   const Index &primary() const { return indexes_[0]; }
   const Index &of_number(uint number) const { return indexes_[places_[number]]; }
   bool is_primary(const Index &index) const { return &index == &indexes_[0]; }
