@@ -63,6 +63,7 @@ pub(super) fn pick(input: &PickInput<'_>, load: &Load<'_>) -> Option<Plan> {
     let oldest = load.oldest_snapshot();
     rewrite_last(input, Reason::Recode, |table| {
         policy::wants_rewrite(&input.settings.codecs, table, oldest)
+            || policy::may_have_kept(table, oldest)
     })
 }
 

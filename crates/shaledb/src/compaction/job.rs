@@ -43,8 +43,7 @@ const READS_SHARE: u64 = 2;
 const READ_BYTES_MIN: u64 = 64 << 10;
 /// A table ends when its writer has so many rows to keep in mind: one for so many bytes of the
 /// job's memory. (A row takes eight bytes, for the filter, and a vector that grows has room to
-/// spare.) Not in level 0, where a merge is for fewer tables: its rows are those of some memtables,
-/// which take more each.
+/// spare.) Not in level 0, where a merge is for fewer tables: the picker bounds its rows.
 pub const BYTES_PER_ROW: u64 = 32;
 
 /// What a job works on and with.

@@ -11,6 +11,14 @@ use std::sync::Arc;
 /// The most tables of level 0 that one compaction takes.
 const LEVEL0_INPUTS_MAX: usize = 64;
 
+/// A table that is written keeps so many bytes of each row in mind, for the filter. One of level 0
+/// is not cut, so merges there have rows for a memtable's worth of that.
+const BYTES_PER_ROW: u64 = 16;
+
+fn rows_max(input: &PickInput<'_>) -> u64 {
+    input.settings.memtable_bytes / BYTES_PER_ROW
+}
+
 /// Takes tables of level 0 to the base level: the oldest ones, so that no table is passed by a
 /// newer one that overlaps it.
 pub(super) fn level0(input: &PickInput<'_>, reason: Reason) -> Option<Plan> {
@@ -98,7 +106,12 @@ pub(super) fn merge_level0(
         let alike = |table: &&Arc<TableMeta>| {
             !input.busy.has(table) && table.file_bytes <= bound && table.file_bytes >= bound / 4
         };
-        let taken = tables[first..].iter().take_while(alike).count();
+        let mut rows = 0u64;
+        let fits = |table: &&Arc<TableMeta>| {
+            rows = rows.saturating_add(table.entries);
+            rows <= rows_max(input)
+        };
+        let taken = tables[first..].iter().take_while(alike).take_while(fits).count();
         let chosen = &tables[first..first + taken];
         // Tables that overlap no other (a sequential load) cost a read nothing side by side.
         if taken >= count && wanted(chosen) && overlap_somewhere(chosen) {
@@ -116,11 +129,12 @@ fn overlap_somewhere(tables: &[Arc<TableMeta>]) -> bool {
     by_key.windows(2).any(|pair| pair[0].overlaps(pair[1]))
 }
 
-/// Merges all of level 0 into one table, if any of its tables overlap.
+/// Merges all of level 0 into one table, if any of its tables overlap and it has few rows enough.
 pub(super) fn merge_all_level0(input: &PickInput<'_>, reason: Reason) -> Option<Plan> {
     let tables = input.level(0);
     let is_free = !input.any_busy(tables) && !input.busy.writes(0, &KeyRange::hull(tables)?);
-    if !is_free || !overlap_somewhere(tables) {
+    let rows: u64 = tables.iter().map(|table| table.entries).sum();
+    if !is_free || rows > rows_max(input) || !overlap_somewhere(tables) {
         return None;
     }
     input.plan(reason, Action::Merge, &[(0, tables)], 0)

@@ -58,9 +58,14 @@ pub fn pick_manual(
     let oldest = load.oldest_snapshot();
     let stale =
         |table: &TableMeta| inside(table) && policy::wants_rewrite(&settings.codecs, table, oldest);
-    match rewrite_last(&input, Reason::Manual, stale) {
+    // Without room for it, it is done all the same: nothing is in the wrong place.
+    let kept = |table: &TableMeta| inside(table) && policy::may_have_kept(table, oldest);
+    let waits = input.space.room == u64::MAX;
+    match rewrite_last(&input, Reason::Manual, |table| stale(table) || kept(table)) {
         Some(plan) => Step::Run(Box::new(plan)),
-        None if input.level(LAST).iter().any(|table| stale(table)) => Step::Wait,
+        None if input.level(LAST).iter().any(|table| stale(table) || waits && kept(table)) => {
+            Step::Wait
+        }
         None => Step::Done,
     }
 }

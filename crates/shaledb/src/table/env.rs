@@ -11,7 +11,7 @@ use super::gone::{Gone, GoneFiles};
 use super::helpers::{Help, Helpers};
 use crate::base::rank;
 use crate::base::stats::{Counter, Recorder};
-use crate::base::sync::Mutex;
+use crate::base::sync::{Mutex, MutexGuard};
 use crate::cache::{Cache, Memory};
 use crate::fs::Env;
 use crate::fs::meter::Meter;
@@ -220,15 +220,16 @@ impl TableEnv {
         }
     }
 
+    /// In a fork whoever had it when that was made is not here: then it is left alone.
+    fn ring<'a, const RANK: u8>(&self, of: &'a Mutex<Ring, RANK>) -> Option<MutexGuard<'a, Ring>> {
+        if self.is_of_this_process() { Some(of.lock()) } else { of.try_lock() }
+    }
+
     /// Notes that `table` has opened its file; closes others if there are too many.
     pub(super) fn file_opened(&self, table: Weak<dyn Evictable>) {
-        // In a fork whoever held the lock is not here.
-        if !self.is_of_this_process() {
-            return;
-        }
         // Dropped after the lock is released: a last reference may go with them.
         let mut seen = Vec::new();
-        let mut ring = self.files.lock();
+        let Some(mut ring) = self.ring(&self.files) else { return };
         ring.push(table);
         while ring.tables.len() > self.files_open_max {
             ring.turn(&mut seen, |table| table.close_unused());
@@ -238,11 +239,8 @@ impl TableEnv {
 
     /// Notes that `table` has loaded its index; empties others if they take too much memory.
     pub(super) fn index_loaded(&self, table: Weak<dyn Evictable>) {
-        if !self.is_of_this_process() {
-            return;
-        }
         let mut seen = Vec::new();
-        let mut ring = self.indexes.lock();
+        let Some(mut ring) = self.ring(&self.indexes) else { return };
         ring.push(table);
         // Twice around takes from every table that is not in use this very moment.
         let mut turns = 2 * ring.tables.len();

@@ -281,6 +281,8 @@ int ha_shale::open_anew_if_replaced() {
   std::shared_ptr<SharedTable> fresh;
   if (int error = note(SharedTable::open(shared_->path, table, &fresh))) return error;
   end_scan();
+  scan_.index = nullptr;
+  last_.locked_row.index = last_.locked_entry.index = nullptr;
   noted_write_ = false;
   SharedTable::close(&shared_);
   shared_ = std::move(fresh);

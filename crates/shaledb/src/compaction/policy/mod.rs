@@ -11,5 +11,6 @@ pub mod auto;
 pub mod levels;
 
 pub use levels::{
-    LAST, filter_bits, is_for_codec, may_move, reuses_blocks, table_bytes, wants_rewrite,
+    LAST, filter_bits, is_for_codec, may_have_kept, may_move, reuses_blocks, table_bytes,
+    wants_rewrite,
 };

@@ -1,8 +1,11 @@
 //! Being told who waits for whom.
 
 use super::lock::TxnId;
+use std::cell::Cell;
 use std::fmt;
-use std::sync::{OnceLock, PoisonError, RwLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// What is called with a transaction that waits, and those that are in its way; with none when the
 /// wait has ended.
@@ -12,8 +15,14 @@ pub type WaitObserver = Box<dyn Fn(TxnId, &[TxnId]) + Send + Sync>;
 #[derive(Default)]
 pub struct Observed {
     observer: OnceLock<WaitObserver>,
-    /// Whether it is told no more. Shared while it is being told.
-    ended: RwLock<bool>,
+    ended: AtomicBool,
+    /// How many calls of it run.
+    calls: AtomicUsize,
+}
+
+thread_local! {
+    /// How many of the calls, of any observer, are this thread's.
+    static OWN: Cell<usize> = const { Cell::new(0) };
 }
 
 impl Observed {
@@ -40,15 +49,36 @@ impl Observed {
 
     fn call(&self, waiter: TxnId, holders: &[TxnId]) {
         let Some(observer) = self.observer.get() else { return };
-        let ended = self.ended.read().unwrap_or_else(PoisonError::into_inner);
-        if !*ended {
+        let _call = Call::begin(&self.calls);
+        if !self.ended.load(Ordering::SeqCst) {
             observer(waiter, holders);
         }
     }
 
-    /// It is told nothing from now on, nor being told.
+    /// It is told nothing from now on, nor being told, but by this very thread.
     pub fn end(&self) {
-        *self.ended.write().unwrap_or_else(PoisonError::into_inner) = true;
+        self.ended.store(true, Ordering::SeqCst);
+        let own = OWN.with(Cell::get);
+        while self.calls.load(Ordering::SeqCst) > own {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+struct Call<'a>(&'a AtomicUsize);
+
+impl Call<'_> {
+    fn begin(calls: &AtomicUsize) -> Call<'_> {
+        OWN.with(|own| own.set(own.get() + 1));
+        calls.fetch_add(1, Ordering::SeqCst);
+        Call(calls)
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        OWN.with(|own| own.set(own.get() - 1));
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
