@@ -139,3 +139,56 @@ pub(super) fn merge_all_level0(input: &PickInput<'_>, reason: Reason) -> Option<
     }
     input.plan(reason, Action::Merge, &[(0, tables)], 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::config::{Codecs, LEVELS};
+    use crate::compaction::picker;
+    use crate::compaction::plan::{Busy, Load, Settings, Shape};
+
+    const MEMTABLE: u64 = 16 << 20;
+
+    fn pick(tables: u64, rows: u64) -> Option<Plan> {
+        let table = |id: u64, bytes, seq| {
+            let (smallest, largest) = (vec![0], vec![200]);
+            Arc::new(TableMeta {
+                id,
+                file_bytes: bytes,
+                data_bytes: bytes,
+                raw_bytes: bytes,
+                entries: rows,
+                smallest,
+                largest,
+                min_seq: seq,
+                max_seq: seq,
+                ..TableMeta::default()
+            })
+        };
+        let mut levels = vec![Vec::new(); LEVELS];
+        levels[0] = (0..tables).map(|at| table(at + 1, 1 << 20, 100 - at)).collect();
+        levels[LEVELS - 1] = vec![table(1000, 4 << 30, 0)];
+        let settings = Settings {
+            memtable_bytes: MEMTABLE,
+            table_bytes: 64 << 20,
+            codecs: Codecs::default().into(),
+            filter_bits: 10,
+            building: false,
+        };
+        let load = Load { snapshots: &[1000], ..Load::default() };
+        picker::pick(&Shape { levels }, &settings, &Busy::new(), &load)
+    }
+
+    /// The table that is written is one, and keeps some bytes of each row in mind until it is.
+    #[test]
+    fn merges_that_stay_have_rows_for_a_memtable() {
+        let most = MEMTABLE / BYTES_PER_ROW;
+        let stays = |plan: &Option<Plan>| plan.as_ref().is_some_and(|plan| plan.output_level == 0);
+        let taken = |plan: Option<Plan>| plan.map_or(0, |plan| plan.inputs[0].1.len());
+        let few = pick(8, 1000);
+        assert!(stays(&few), "{few:?}");
+        assert_eq!(taken(few), 8);
+        assert_eq!(taken(pick(8, most / 5)), 5, "the newest that fit");
+        assert!(!stays(&pick(8, most / 2)));
+    }
+}
