@@ -162,6 +162,7 @@ pub(super) fn value(
         "device_written_bytes_per_second": totals.device_written(),
         "device_life_days": life(scenario, totals),
         "slowed_share": totals.slowed_share(),
+        "full_day": forecast.full_day,
         "longest_behind_seconds": totals.longest,
         "most": forecast.most,
         "totals": totals,
