@@ -230,6 +230,62 @@ fn rows_that_are_replaced_count_once() {
     assert!(said["words"].to_string().contains("Keys come again"));
 }
 
+/// A file appended to itself: half of its rows replace the others.
+#[test]
+fn the_same_keys_in_two_sorted_runs() {
+    let rows: Vec<String> = lines(link).into_iter().take(40_000).collect();
+    let twice = [rows.as_slice(), rows.as_slice()].concat();
+    let said = advised("links.kv", &twice, &["--check"]);
+    holds(&said, 0.5);
+    let distinct = said["distinct_rows"].as_f64().unwrap();
+    assert!((distinct / rows.len() as f64 - 1.0).abs() < 0.1, "{distinct} of {}", rows.len());
+    let words = said["words"].to_string();
+    assert!(words.contains("100 % of the keys of one are in the other"), "{words}");
+}
+
+/// Rows longer than a stretch are a part of the source in which no row begins.
+#[test]
+fn rows_longer_than_a_stretch_widen_the_bound() {
+    let mut random = random();
+    let mut rows = lines(log);
+    for number in [1000, 9000, 17_000] {
+        let long = noise(&mut random, 1 << 20);
+        rows.insert(number, format!("{{\"id\":\"{number}\",\"long\":\"{long}\"}}"));
+    }
+    let said = advised("logs.jsonl", &rows, &["--key", "id", "--check"]);
+    let words = said["words"].to_string();
+    assert!(words.contains("no row begins"), "{words}");
+    for one in said["checked"].as_array().unwrap() {
+        let size = &one["size_bytes"];
+        let off = size["measured"].as_f64().unwrap() / size["predicted"].as_f64().unwrap() - 1.0;
+        assert!(off.abs() < one["size_bound"].as_f64().unwrap(), "{one:#}");
+    }
+}
+
+/// Of a packed file so much was used as its rows say, not as was read ahead.
+#[test]
+fn packed_files_are_scaled_by_what_was_used() {
+    let rows = lines(log);
+    let text = rows.join("\n") + "\n";
+    let dir = tempfile::tempdir().unwrap();
+    let packed = zstd::encode_all(text.as_bytes(), 3).unwrap();
+    std::fs::write(dir.path().join("logs.jsonl.zst"), packed).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut gzip, text.as_bytes()).unwrap();
+    std::fs::write(dir.path().join("logs.jsonl.gz"), gzip.finish().unwrap()).unwrap();
+    for name in ["logs.jsonl.zst", "logs.jsonl.gz"] {
+        for sample in ["128K", "1M"] {
+            let few = ["advise", name, "--json", "--codecs", "lz4", "--block-bytes", "16K"];
+            let flags = ["--key", "id", "--sample", sample];
+            let said = done(dir.path(), &[&few[..], &flags].concat());
+            let said: Value = serde_json::from_str(&said).unwrap();
+            let told = said["rows"].as_f64().unwrap();
+            let off = told / rows.len() as f64 - 1.0;
+            assert!(off.abs() < 0.15, "{name} {sample}: {told} of {}", rows.len());
+        }
+    }
+}
+
 #[test]
 fn line_ends_in_quoted_fields() {
     let row = |random: &mut Pcg64Mcg, number: usize| {

@@ -2,6 +2,7 @@
 //! sample of it, and how far off that may be (docs/advise.md).
 
 mod sample;
+mod layers;
 mod records;
 mod text;
 mod folder;

@@ -1,6 +1,7 @@
 //! Which choice is the one to take, and why, in words.
 
 use super::choice::{Choice, USUAL_BLOCK_BYTES};
+use super::layers::Layers;
 use super::predict::{Predicted, Prediction, STRETCHES_OF_DENSITY};
 use super::sample::{Order, Sample, Seen};
 use shaledb::Codec;
@@ -104,6 +105,7 @@ pub(super) fn words(sample: &Sample, predicted: &Predicted, picked: Picked) -> V
             count(predicted.distinct_rows)
         ));
     }
+    words.extend(sample.layers.as_ref().map(layers));
     if let Some((first, second)) = predicted.halves {
         words.push(format!(
             "The halves differ: in the first one a byte becomes {}, in the second one {}. The \
@@ -147,6 +149,23 @@ fn seen(sample: &Sample) -> String {
             percent(sample.share())
         ),
         Seen::Head => format!("Read: the beginning, {rows} rows, {read} of keys and values."),
+    }
+}
+
+fn layers(layers: &Layers) -> String {
+    let runs = three_digits(layers.depth);
+    match layers.shared {
+        Some(shared) => format!(
+            "The source has about {runs} sorted runs over the same range of keys. Where two of \
+             them were read, {} of the keys of one are in the other.",
+            percent(shared)
+        ),
+        None => format!(
+            "The source has about {runs} sorted runs over the same range of keys, such as dumps \
+             behind each other. Whether they have the same keys the sample does not tell, so {} to \
+             all of the rows are stored, and the bounds have that. A larger --sample may tell.",
+            percent(1.0 / layers.depth)
+        ),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What was read of the user's data: stretches of rows, and how they lie in the order of keys.
 
+use super::layers::Layers;
 use serde::Serialize;
 use std::collections::HashSet;
 
@@ -24,6 +25,8 @@ pub(super) struct Stretch {
     pub(super) at: f64,
     /// How much of the source it is: bytes of a file, stored bytes of a database.
     pub(super) units: u64,
+    /// The number of the file in which it begins, where there are several.
+    pub(super) file: usize,
     pub(super) rows: Vec<Row>,
 }
 
@@ -77,6 +80,8 @@ pub(super) struct Sample {
     pub(super) distinct: u64,
     /// The sum over stretches of the different keys in each.
     pub(super) distinct_within: u64,
+    /// Sorted runs above each other, in which the same keys may be.
+    pub(super) layers: Option<Layers>,
     /// What the user should know of how it was read.
     pub(super) notes: Vec<String>,
 }
@@ -99,6 +104,7 @@ impl Sample {
             bytes: 0,
             distinct: 0,
             distinct_within: 0,
+            layers: None,
             notes,
             stretches,
         };
@@ -115,7 +121,21 @@ impl Sample {
         }
         sample.distinct = all.len() as u64;
         sample.order = order(&sample.stretches);
+        sample.layers = Layers::of(&sample.stretches, seen, 1);
         sample
+    }
+
+    /// Of so many files, of some of which the beginnings were read.
+    pub(super) fn of_files(mut self, files: usize) -> Sample {
+        self.layers = Layers::of(&self.stretches, self.seen, files);
+        self
+    }
+
+    /// The share of the places in which no row begins: they are within rows that are longer than a
+    /// stretch, and so may be as much of the source.
+    pub(super) fn share_without_rows(&self) -> f64 {
+        let empty = self.stretches.iter().filter(|stretch| stretch.rows.is_empty()).count();
+        if self.seen == Seen::All { 0.0 } else { empty as f64 / self.stretches.len().max(1) as f64 }
     }
 
     /// Units that were read.
@@ -150,6 +170,9 @@ impl Sample {
         let shared = within - self.distinct as f64;
         if self.seen == Seen::All {
             return self.distinct as f64;
+        }
+        if let Some(layers) = &self.layers {
+            return (all * layers.distinct).max(self.distinct as f64);
         }
         if shared < 1.0 {
             return all;
@@ -219,6 +242,7 @@ mod tests {
             at: 0.0,
             units: keys.len() as u64,
             rows: keys.iter().map(row).collect(),
+            ..Stretch::default()
         };
         let stretches = keys.iter().map(stretch).collect();
         Sample::new(stretches, Some(total), Seen::Spread, Vec::new())
