@@ -25,6 +25,12 @@ impl Default for Effort {
 
 /// Of spans that change, so many stretches are looked at.
 const STRETCHES: usize = 8;
+/// The same of loads that change by the hour, where not all of a day can be run.
+const STRETCHES_OF_DAYS: usize = 3;
+/// A day that is run faster has at least so many flushes, and this share of the data: merges that
+/// wait then are little beside what it writes.
+const DAY_FLUSHES: f64 = 400.0;
+const DAY_SHARE: f64 = 0.05;
 /// Where as much is written as goes, levels stay as they are after so much of the data was written
 /// (measured for 100 GB to 2 TB: a tenth to a ninth); until then more goes than for long.
 const SETTLED: f64 = 0.15;
@@ -102,6 +108,8 @@ pub struct Forecast {
     pub coarseness: f64,
     /// Whether it began with the tables that are there.
     pub from_tables: bool,
+    /// How many times shorter than they are the hours of the load were.
+    pub hours_shorter: f64,
     /// The limit on space, 0 for none, and the day from which on puts are refused for want of it.
     pub space_limit: f64,
     /// See `space_limit`.
@@ -138,7 +146,8 @@ impl Forecast {
         let run: f64 = self.stretches.iter().map(|stretch| stretch.run_days).sum();
         let last = self.samples.last().map_or(0.0, |sample| sample.waiting);
         let wanted = self.samples.last().map_or(0.0, |sample| sample.wanted);
-        last > 0.02 * wanted * run * crate::run::DAY / self.stretches.len().max(1) as f64
+        let of_each = run * self.hours_shorter * DAY / self.stretches.len().max(1) as f64;
+        last > 0.02 * wanted * of_each
     }
 }
 
@@ -177,7 +186,7 @@ pub fn foresee(
     scenario.check()?;
     let short = is_short(scenario, effort);
     has_room(scenario, effort)?;
-    let (samples, stretches, coarseness, end_bytes) = if short {
+    let Ran { samples, stretches, coarseness, end_bytes, hours_shorter } = if short {
         straight(scenario, effort, &mut progress)
     } else {
         in_stretches(scenario, effort, &mut progress)
@@ -202,6 +211,7 @@ pub fn foresee(
         end_bytes,
         coarseness,
         from_tables,
+        hours_shorter,
         space_limit,
         full_day,
     })
@@ -228,10 +238,7 @@ fn full_day(samples: &[Sample], stretches: &[Stretch]) -> Option<f64> {
 /// Whether all of the time can be run.
 fn is_short(scenario: &Scenario, effort: &Effort) -> bool {
     let demand = scenario.mean_demand();
-    let varies = scenario.varies();
-    // What changes by the hour is run for a day in any case.
-    let suffices = if varies && scenario.days <= 1.0 { f64::INFINITY } else { effort.flushes };
-    demand.is_finite() && flushes_of_a_day(scenario, demand) * scenario.days <= suffices
+    demand.is_finite() && flushes_of_a_day(scenario, demand) * scenario.days <= effort.flushes
         || demand.is_infinite()
             && scenario.days * DAY * 200e6 / memtable(scenario) <= effort.flushes
 }
@@ -245,7 +252,14 @@ fn flushes_of_a_day(scenario: &Scenario, demand: f64) -> f64 {
     demand * DAY / memtable(scenario)
 }
 
-type Ran = (Vec<Sample>, Vec<Stretch>, f64, f64);
+/// What was run of the time.
+struct Ran {
+    samples: Vec<Sample>,
+    stretches: Vec<Stretch>,
+    coarseness: f64,
+    end_bytes: f64,
+    hours_shorter: f64,
+}
 
 /// Refuses a limit on space that what is there at the start goes beyond.
 fn has_room(scenario: &Scenario, effort: &Effort) -> Result<(), String> {
@@ -308,8 +322,9 @@ fn straight(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)
     });
     let stretch =
         Stretch { from_day: 0.0, to_day: days, run_days: days, totals: run.take_totals() };
-    let live = samples.last().map_or(scenario.start_bytes, |sample: &Sample| sample.live);
-    (samples, vec![stretch], table as f64 / scenario.config.table_bytes as f64, live)
+    let end_bytes = samples.last().map_or(scenario.start_bytes, |sample: &Sample| sample.live);
+    let coarseness = table as f64 / scenario.config.table_bytes as f64;
+    Ran { samples, stretches: vec![stretch], coarseness, end_bytes, hours_shorter: 1.0 }
 }
 
 fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)) -> Ran {
@@ -319,13 +334,25 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
     let worn = Scenario { compacted: false, existing: None, ..scenario.clone() };
     let room = room(&worn, effort);
     let steady = changes < STEADY && slows < STEADY && room.is_infinite();
-    let count = if steady { 1 } else { STRETCHES };
     let demand = scenario.mean_demand();
     let varies = scenario.varies();
-    let can_run = effort.flushes / count as f64 / flushes_of_a_day(scenario, demand.min(200e6));
-    // Half of it to find the shape that stays; a load that changes by the hour is run for a day.
-    let run_days = if varies { (can_run / 2.0).floor().max(1.0) } else { can_run / 2.0 };
-    let warm_days = if varies { run_days.min(1.0) } else { run_days };
+    let of_day = flushes_of_a_day(scenario, demand.min(200e6));
+    // Half of it to find the shape that stays.
+    let can_run = |count: usize| effort.flushes / count as f64 / of_day / 2.0;
+    let count = match varies && can_run(STRETCHES) < 1.0 {
+        _ if steady => 1,
+        true => STRETCHES_OF_DAYS,
+        false => STRETCHES,
+    };
+    let can_run = can_run(count);
+    // A load that changes by the hour is run for whole days, or for one that is shorter.
+    let least = DAY_FLUSHES.max(DAY_SHARE * scenario.start_bytes / memtable(scenario)) / of_day;
+    let pace = if varies { can_run.max(least).min(1.0) } else { 1.0 };
+    let run_days = match varies {
+        true => can_run.floor().max(1.0).min(scenario.days) * pace,
+        false => can_run,
+    };
+    let warm_days = if varies { pace } else { run_days };
     let mut coarseness: f64 = 1.0;
     // Bytes that are there at the beginning of a stretch, by what was really written before it.
     let mut there = scenario.start_bytes;
@@ -352,17 +379,17 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
         let bytes = if is_full { 1.1 * room } else { bytes };
         coarseness = coarseness.max(table as f64 / scenario.config.table_bytes as f64);
         let mut run = Run::new(&worn, bytes, table);
-        run.age_days = middle.floor();
+        (run.age_days, run.pace) = (middle.floor(), pace);
         run.until(warm_days * DAY, f64::INFINITY, |_| {});
         let _ = run.take_totals();
-        if is_full {
+        if is_full && !varies {
             until_rest(&mut run, demand * run_days * DAY);
         }
         let warm_days = run.now / DAY;
         let each = (effort.samples / count).max(HOURS / 2) as f64;
         let end = (warm_days + run_days) * DAY;
         run.until(end, run_days * DAY / each, |mut sample| {
-            sample.day += (if count == 1 { 0.0 } else { middle }) - warm_days;
+            sample.day = (sample.day - warm_days) / pace + if count == 1 { 0.0 } else { middle };
             samples.push(sample);
         });
         let totals = run.take_totals();
@@ -378,7 +405,7 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
             break;
         }
     }
-    (samples, stretches, coarseness, there)
+    Ran { samples, stretches, coarseness, end_bytes: there, hours_shorter: 1.0 / pace }
 }
 
 /// Lets merges end that make the last room below a limit on space, for a week or so many bytes of

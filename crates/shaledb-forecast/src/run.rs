@@ -53,6 +53,9 @@ pub struct Run<'a> {
     pub now: f64,
     /// How many days the device has been in use at the start.
     pub age_days: f64,
+    /// How long an hour of the load is, of a real one: a day that is too long to be run is run
+    /// faster, and what waits by its end is as much less.
+    pub pace: f64,
     flushed: u64,
     active: Memtable,
     sealed: Vec<Memtable>,
@@ -151,6 +154,7 @@ impl<'a> Run<'a> {
             ground,
             now: 0.0,
             age_days: 0.0,
+            pace: 1.0,
             flushed: 0,
             active: Memtable::default(),
             sealed: Vec::new(),
@@ -317,7 +321,7 @@ impl<'a> Run<'a> {
 
     fn step(&mut self, end: f64) {
         self.drop_old();
-        let demand = self.scenario.demand(self.now / DAY);
+        let demand = self.scenario.demand(self.now / (DAY * self.pace));
         let at_rest = demand == 0.0 && self.waiting <= 0.0 && self.now - self.wrote_at > QUIET;
         if at_rest && self.active.bytes > 0.0 {
             self.seal();
@@ -381,7 +385,7 @@ impl<'a> Run<'a> {
 
     /// Seconds until something changes.
     fn next_event(&self, rates: &Rates, demand: f64) -> f64 {
-        let hour = DAY / 24.0;
+        let hour = DAY / 24.0 * self.pace;
         let mut seconds = hour - (self.now + 1e-6).rem_euclid(hour) + 1e-6;
         let per_write = self.scenario.write_bytes() + NODE_BYTES;
         if rates.writes > 0.0 {
@@ -442,7 +446,7 @@ impl<'a> Run<'a> {
         totals.reads_wanted += wanted.reads * seconds;
         totals.reads += rates.reads * seconds;
         totals.user_read += rates.reads * wanted.missed * wanted.block_bytes * seconds;
-        totals.longest = totals.longest.max(self.late);
+        totals.longest = totals.longest.max(self.late / self.pace);
         if self.state == SpaceState::Full {
             totals.refused += seconds;
         }
@@ -543,7 +547,7 @@ impl<'a> Run<'a> {
         sample.day = self.now / DAY;
         sample.wanted = since.wanted / seconds;
         sample.written = since.written / seconds;
-        sample.waiting = self.waiting;
+        sample.waiting = self.waiting / self.pace;
         sample.space = self.space();
         sample.space_peak = sample.space_peak.max(sample.space);
         sample.live = self.live;

@@ -66,3 +66,30 @@ fn what_goes_for_long_is_what_went() {
         assert_eq!(forecast.most.settled, flushes == 10_000.0);
     }
 }
+
+/// A day that is too long to be run is run faster, and comes to much the same.
+#[test]
+fn hours_that_are_run_faster_come_to_the_same() {
+    let mut scenario = scenario(100e9, 10e6, 365.0);
+    scenario.load.bytes_per_second[..12].fill(40e6);
+    scenario.machine.device.bytes_per_second = 350e6;
+    let careful = Effort { flushes: 8_000.0, ..Effort::default() };
+    let (fast, slow) = (little(&scenario), foresee(&scenario, &careful, |_| {}).unwrap());
+    assert!(fast.hours_shorter > 6.0 * slow.hours_shorter && slow.hours_shorter > 1.0);
+    let near = |of: fn(&Forecast) -> f64, by: f64| {
+        let (one, other) = (of(&fast), of(&slow));
+        assert!((one / other - 1.0).abs() < by, "{one} {other}");
+    };
+    near(|forecast| forecast.totals.write_amp(), 0.15);
+    near(|forecast| forecast.totals.slowed_share(), 0.25);
+    // What waits in the evening is told as of real hours.
+    let most = |forecast: &Forecast| {
+        forecast.samples.iter().map(|sample| sample.waiting).fold(0.0, f64::max)
+    };
+    near(most, 0.8);
+    for forecast in [&fast, &slow] {
+        assert!((1e11..1e12).contains(&most(forecast)), "{:e}", most(forecast));
+        let end = forecast.samples.last().unwrap().day;
+        assert!((end - 1.0).abs() < 0.01, "a day was run: {end}");
+    }
+}

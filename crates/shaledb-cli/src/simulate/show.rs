@@ -168,6 +168,7 @@ pub(super) fn value(
         "totals": totals,
         "stretches": forecast.stretches,
         "coarseness": forecast.coarseness,
+        "hours_shorter": forecast.hours_shorter,
         "samples": forecast.samples,
         "load": scenario.load,
         "machine": scenario.machine,

@@ -175,6 +175,13 @@ fn what_was_run(forecast: &Forecast) -> Option<String> {
             span(run / count as f64)
         );
     }
+    if forecast.hours_shorter > 1.05 {
+        text.push_str(&format!(
+            "{}The hours of the day were run {} times faster than they pass.",
+            if text.is_empty() { "" } else { " " },
+            three_digits(forecast.hours_shorter)
+        ));
+    }
     if forecast.coarseness > 1.05 {
         let coarse = three_digits(forecast.coarseness);
         text.push_str(&format!(
