@@ -151,7 +151,7 @@ pub(super) fn value(
     json!({
         "sentences": sentences,
         "from": told.value(),
-        "write_amp": totals.write_amp(),
+        "write_amp": (totals.written > 0.0).then(|| totals.write_amp()),
         "end_bytes": forecast.end_bytes,
         "space_bytes": forecast.space(),
         "space_peak_bytes": forecast.space_peak(),

@@ -55,11 +55,14 @@ pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast, told: &Told) -
         three_digits(totals.cores()),
         rate(totals.device_written()),
     ));
-    said.push(format!(
-        "Each byte of keys and values is written {} times to tables and {} times to the log.",
-        three_digits(totals.write_amp()),
-        three_digits(totals.logged / totals.written.max(1.0)),
-    ));
+    // Where nothing is written there is no byte of it.
+    if totals.written > 0.0 {
+        said.push(format!(
+            "Each byte of keys and values is written {} times to tables and {} times to the log.",
+            three_digits(totals.write_amp()),
+            three_digits(totals.logged / totals.written.max(1.0)),
+        ));
+    }
     if let Some(days) = life(scenario, totals) {
         said.push(format!("The device's life is used up after {}.", span(days)));
     }
