@@ -136,7 +136,7 @@ fn holds(said: &Value, bound_max: f64) {
         let bound = one["size_bound"].as_f64().unwrap();
         assert!(error("size_bytes").abs() < bound.max(0.03), "{one:#}");
         assert!(bound < bound_max, "a bound that says something: {one:#}");
-        let times = (1.0 + error("write_amp")) / (1.0 + error("size_bytes"));
+        let times = (1.0 - error("size_bytes")) / (1.0 - error("write_amp"));
         assert!((times - 1.0).abs() < 0.10, "how often each byte is written: {one:#}");
         for figure in ["load_cpu_seconds", "get_us", "cached_get_us"] {
             assert!(one[figure]["predicted"].as_f64().unwrap() > 0.0, "{one:#}");
@@ -350,6 +350,7 @@ fn tables_bars_and_pages() {
     std::fs::write(dir.path().join("a<b.kv"), lines(link).join("\n")).unwrap();
     let arguments = [&["advise", "a<b.kv", "--html", "page.html"], &FEW[..]].concat();
     let said = done(dir.path(), &arguments);
+    assert!(!said.contains("is not among the choices"), "{said}");
     for part in ["zstd:3 16K", "\u{2588}", "Recommended: ", " \u{b1} ", "--codecs "] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -357,12 +358,20 @@ fn tables_bars_and_pages() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("default-src 'none'"));
     assert!(page.contains("Advice for a&lt;b.kv") && !page.contains("a<b"), "{page}");
     assert_eq!(page.matches("<rect").count(), 6, "a bar for each choice");
+    assert!(page.contains(">of raw<") && !page.contains(">at rate<"));
     let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
     let data: Value = serde_json::from_str(data).unwrap();
     assert_eq!(data["choices"].as_array().unwrap().len(), 6);
     for field in ["size_bytes", "size_bound", "load_us_per_row", "get_us", "cached_get_us"] {
         assert!(data["choices"][0][field].is_number(), "{field}");
     }
+    // Rates as simulate reads them; another measure where its own is not there.
+    let flags = "--codecs lz4 --block-bytes 16K --rate 1.5MB/s --html page.html --sample 1M";
+    let flags: Vec<&str> = flags.split(' ').collect();
+    let said = done(dir.path(), &[&["advise", "a<b.kv"], &flags[..]].concat());
+    assert!(said.contains("is not among the choices") && said.contains("at rate"), "{said}");
+    let page = std::fs::read_to_string(dir.path().join("page.html")).unwrap();
+    assert!(page.contains(">at rate<"));
 }
 
 /// Runs the command where drivers are looked for in a folder.

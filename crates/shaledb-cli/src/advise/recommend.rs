@@ -19,6 +19,8 @@ pub(super) struct Picked {
     pub(super) recommended: usize,
     pub(super) smallest: usize,
     pub(super) cheapest: usize,
+    /// Whether zstd:3 in blocks of the usual size is among them; else the smallest stands for it.
+    pub(super) has_yardstick: bool,
 }
 
 /// CPU to write a row once and to read it once.
@@ -51,7 +53,7 @@ pub(super) fn pick(choices: &[Prediction]) -> Picked {
         }
         _ => least(choices, cost, |other| size(other) <= aim).unwrap_or(smallest),
     };
-    Picked { recommended, smallest, cheapest }
+    Picked { recommended, smallest, cheapest, has_yardstick: yardstick.is_some() }
 }
 
 /// Why, and what was seen.
@@ -80,6 +82,13 @@ pub(super) fn words(sample: &Sample, predicted: &Predicted, picked: Picked) -> V
              takes, and chooses lighter codecs for smaller levels while writes come fast."
                 .to_owned(),
         );
+    }
+    if !picked.has_yardstick && tried_others && best.choice.codec != Codec::None {
+        words.push(format!(
+            "zstd:3 in blocks of 16 KiB, whose size is the measure, is not among the choices: the \
+             recommended one is within 1.03 of the smallest, {}.",
+            choices[picked.smallest].choice.words()
+        ));
     }
     words.push(seen(sample));
     words.push(order(sample, predicted));
