@@ -239,6 +239,11 @@ fn the_same_keys_in_two_sorted_runs() {
     holds(&said, 0.5);
     let distinct = said["distinct_rows"].as_f64().unwrap();
     assert!((distinct / rows.len() as f64 - 1.0).abs() < 0.1, "{distinct} of {}", rows.len());
+    // Runs between each other: all keys are others, and neighbours are nearer than in a stretch.
+    let run = |first: usize| rows.iter().skip(first).step_by(4).cloned();
+    let four: Vec<String> = (0..4).flat_map(run).collect();
+    let apart = advised("links.kv", &four, &["--check"]);
+    holds(&apart, 0.3);
     let words = said["words"].to_string();
     assert!(words.contains("100 % of the keys of one are in the other"), "{words}");
 }
@@ -604,6 +609,35 @@ fn a_folder_is_sampled_by_the_sizes_of_its_files() {
     let dir = folder_of(&files[4..]);
     let all = advised_folder(dir.path(), &["--key", "id"]);
     assert_eq!((&all["seen"], &all["sample_rows"]), (&"all".into(), &small.len().into()));
+}
+
+/// Of dumps in a folder, each is a run: packed ones by their beginnings only.
+#[test]
+fn dumps_in_a_folder_may_have_the_same_keys() {
+    let rows: Vec<String> = lines(link).into_iter().take(40_000).collect();
+    let dir = folder_of(&[("1.kv", &rows), ("2.kv", &rows), ("3.kv", &rows)]);
+    let said = advised_folder(dir.path(), &["--format", "kv", "--check"]);
+    holds(&said, 0.75);
+    let words = said["words"].to_string();
+    assert!(words.contains("100 % of the keys of one are in the other"), "{words}");
+    let distinct = said["distinct_rows"].as_f64().unwrap();
+    assert!((distinct / 40_000.0 - 1.0).abs() < 0.1, "{distinct}");
+
+    let dir = folder_of(&[]);
+    std::fs::create_dir(dir.path().join("rows")).unwrap();
+    for name in ["1.kv.zst", "2.kv.zst", "3.kv.zst"] {
+        let packed = zstd::encode_all((rows.join("\n") + "\n").as_bytes(), 3).unwrap();
+        std::fs::write(dir.path().join("rows").join(name), packed).unwrap();
+    }
+    let flags = ["advise", "rows", "--json", "--codecs", "lz4", "--block-bytes", "16K"];
+    let more = ["--format", "kv", "--sample", "8M", "--check"];
+    let said: Value =
+        serde_json::from_str(&done(dir.path(), &[&flags[..], &more].concat())).unwrap();
+    let words = said["words"].to_string();
+    assert!(words.contains("sorted runs") && words.contains("does not tell"), "{words}");
+    let one = &said["checked"][0];
+    let off = one["size_bytes"]["error"].as_f64().unwrap().abs();
+    assert!(off < one["size_bound"].as_f64().unwrap(), "{one:#}");
 }
 
 #[test]

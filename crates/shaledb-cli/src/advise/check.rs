@@ -28,9 +28,11 @@ pub(super) struct Compared {
 
 impl Compared {
     pub(super) fn new(predicted: f64, measured: f64) -> Compared {
-        let error = match predicted == 0.0 {
-            true => -f64::from(u8::from(measured != 0.0)),
-            false => 1.0 - measured / predicted,
+        // What was not measured is not off.
+        let error = match (predicted == 0.0, measured == 0.0) {
+            (_, true) => 0.0,
+            (true, false) => -1.0,
+            (false, false) => 1.0 - measured / predicted,
         };
         Compared { predicted, measured, error }
     }

@@ -213,14 +213,16 @@ impl Folder<'_> {
             let Some((mut file, bytes)) = seekable(&part.path, self.options)? else { continue };
             refuse_binary(&mut file, &name, self.options)?;
             let mut text = Text::open(file, bytes, &name, self.options)?;
-            let here = text.stretch(from, left.min(part.bytes - from))?;
+            let length = left.min(part.bytes - from);
+            let here = text.stretch(from, length)?;
             if here.is_none() {
                 self.why = Some(text.no_begin()?);
             }
             let head = text.head().to_vec();
             self.columns(head, name);
             let Some(here) = here else { return Ok(None) };
-            left = left.saturating_sub(here.units.max(1));
+            // By places, not by what begins there: else a row of the next file would come, too.
+            left -= length;
             if std::mem::take(&mut is_first) {
                 all.file = number;
             }

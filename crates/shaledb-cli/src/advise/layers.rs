@@ -6,8 +6,11 @@ use super::sample::{Row, Seen, Stretch};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 
-/// Runs with fewer stretches within a file are what clusters in an order of chance look like.
-const RUN_MIN: usize = 4;
+/// Runs with fewer stretches within a file are what clusters in an order of chance look like: these
+/// have two at the mean.
+const RUN_MIN: usize = 3;
+/// Of fewer stretches in all, clusters are not told from runs.
+const STRETCHES_MIN: usize = 16;
 /// So many of the stretches must be of runs.
 const OF_RUNS: f64 = 0.9;
 /// Fewer runs at a key than this, at the mean, are none above each other.
@@ -68,12 +71,22 @@ impl Layers {
         if seen == Seen::Head {
             depth *= (files as f64 / runs.len() as f64).max(1.0);
         }
+        let is_one = stretches.iter().all(|stretch| stretch.file == stretches[0].file);
+        let is_doubtful = is_one && runs.iter().any(|run| run.len() < RUN_MIN);
+        if seen == Seen::Spread {
+            // Runs reach half a part of the source further than their first and last stretches.
+            let length = of_runs as f64 / runs.len() as f64;
+            let further = length / (length - 1.0).max(0.5);
+            depth = (1.0 + (depth - 1.0) * further).min(runs.len() as f64);
+        }
         let (least, share, most) = match shared {
             Some((shared, error)) => (
                 distinct(depth, (shared + error).min(1.0)),
                 distinct(depth, shared),
                 distinct(depth, (shared - error).max(0.0)),
             ),
+            // What is as well in clusters has each key once.
+            None if is_doubtful => (1.0 / depth, 1.0, 1.0),
             None => (1.0 / depth, f64::midpoint(1.0 / depth, 1.0), 1.0),
         };
         let bound = (most - share).max(share - least) / share;
@@ -95,7 +108,8 @@ fn runs(stretches: &[Stretch], seen: Seen) -> Vec<Vec<&Stretch>> {
     // is told of how many come behind it.
     let is_one = files.len() < 2;
     let is_run = |of_file: usize, length: usize| {
-        length >= RUN_MIN && seen != Seen::Head || of_file == 1 && !is_one
+        let is_long = length >= RUN_MIN || stretches.len() < STRETCHES_MIN;
+        is_long && seen != Seen::Head || of_file == 1 && !is_one
     };
     let all = files.into_values().flat_map(|runs| {
         let of_file = runs.len();
@@ -190,6 +204,10 @@ mod tests {
     fn what_is_in_one_order_or_in_none_has_no_runs() {
         let ascending = dumps(1, 1, 16, 100, false);
         assert_eq!(Layers::of(&ascending, Seen::Spread, 1), None);
+        // Of a few clusters that may be, but is not taken for granted.
+        let few = dumps(4, 1, 2, 30, false);
+        let layers = Layers::of(&few, Seen::Spread, 1).unwrap();
+        assert!(layers.distinct == 1.0 && layers.bound > 0.5, "{layers:?}");
         // Clusters in an order of chance, and rows in one.
         let clusters: Vec<Stretch> = (0..64u32)
             .map(|at| stretch(0, (at * 29 % 64 * 1000..at * 29 % 64 * 1000 + 50).step_by(1)))
