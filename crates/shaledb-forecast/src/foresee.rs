@@ -364,16 +364,16 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
         let grown = |from: f64, to: f64| bytes_on(scenario, to) - bytes_on(scenario, from);
         let fills =
             day_when(from_day, scenario.days, |day| there + kept * grown(from_day, day) >= room);
-        let is_full = fills.is_some_and(|day| day - from_day < 1e-3 * scenario.days);
         // All stretches but one are of the time before it is full, and that one of all the rest.
         let to_day = match fills {
             _ if left == 1 => scenario.days,
-            Some(_) if is_full => scenario.days,
+            Some(_) if there >= 0.99 * room => scenario.days,
             Some(day) => from_day + (day - from_day) / (left - 1) as f64,
             None => from_day + (scenario.days - from_day) / left as f64,
         };
         let middle = f64::midpoint(from_day, to_day);
         let bytes = (there + kept * grown(from_day, middle)).clamp(0.0, room);
+        let is_full = bytes >= 0.99 * room;
         let table = table_bytes(scenario, bytes, effort);
         // Of more than has room there is what has: it begins at the limit itself.
         let bytes = if is_full { 1.1 * room } else { bytes };
@@ -432,7 +432,6 @@ fn most(scenario: &Scenario, bytes: f64, effort: &Effort) -> Most {
     let mut run = Run::new(&endless, bytes, table);
     run.age_days = scenario.days;
     let needed = SETTLED * bytes / memtable(scenario);
-    let settled = needed <= effort.flushes / 2.0;
     run.flushes(needed.clamp(effort.flushes / 10.0, effort.flushes / 2.0));
     let _ = run.take_totals();
     run.flushes(effort.flushes / 5.0);
@@ -450,5 +449,6 @@ fn most(scenario: &Scenario, bytes: f64, effort: &Effort) -> Most {
     } else {
         Bottleneck::Writers
     };
+    let settled = needed <= effort.flushes / 2.0 || first == Bottleneck::Space;
     Most { bytes_per_second: totals.written / seconds, first, settled }
 }

@@ -1,7 +1,7 @@
 //! What long spans and large data come to: limits that are kept, answers that agree.
 
 use shaledb_forecast::{
-    Device, Effort, Forecast, Load, Machine, Scenario, USUAL_WORK, costs_of_ratio, foresee,
+    Device, Effort, Forecast, Load, Machine, Order, Scenario, USUAL_WORK, costs_of_ratio, foresee,
 };
 
 fn scenario(start_bytes: f64, bytes_per_second: f64, days: f64) -> Scenario {
@@ -49,6 +49,15 @@ fn a_limit_on_space_is_reached_and_kept() {
         assert!(refused > 0.9, "{refused}");
         assert!(forecast.totals.write_amp() < 100.0, "{}", forecast.totals.write_amp());
     }
+    // From nothing, within hours of a year, before any row is dropped for its age.
+    let mut scenario = scenario(0.0, 20e6, 365.0);
+    (scenario.load.inserts, scenario.load.order) = (1.0, Order::Ascending);
+    scenario.load.retention_days = Some(90.0);
+    scenario.config.space_limit = 300_000_000_000;
+    let forecast = little(&scenario);
+    let hours = 24.0 * forecast.full_day.unwrap();
+    assert!((7.0..12.0).contains(&hours), "full after {hours} hours");
+    assert_eq!(forecast.stretches.len(), 8);
 }
 
 /// What goes for long is no more than what was written while as much as goes was written, and what
