@@ -33,7 +33,7 @@ const DAY_FLUSHES: f64 = 400.0;
 const DAY_SHARE: f64 = 0.05;
 /// Where as much is written as goes, levels stay as they are after so much of the data was written
 /// (measured for 100 GB to 2 TB: a tenth to a ninth); until then more goes than for long.
-const SETTLED: f64 = 0.15;
+const WARM: f64 = 0.15;
 /// A tree whose size changes by less than this share stays as it is.
 const STEADY: f64 = 0.05;
 
@@ -88,7 +88,7 @@ pub struct Most {
     pub first: Bottleneck,
     /// Whether so much was written before it was measured that the levels had come to stay as they
     /// are; else less goes.
-    pub settled: bool,
+    pub is_warm: bool,
 }
 
 /// What was foreseen.
@@ -431,7 +431,7 @@ fn most(scenario: &Scenario, bytes: f64, effort: &Effort) -> Most {
     let table = table_bytes(scenario, bytes, effort);
     let mut run = Run::new(&endless, bytes, table);
     run.age_days = scenario.days;
-    let needed = SETTLED * bytes / memtable(scenario);
+    let needed = WARM * bytes / memtable(scenario);
     run.flushes(needed.clamp(effort.flushes / 10.0, effort.flushes / 2.0));
     let _ = run.take_totals();
     run.flushes(effort.flushes / 5.0);
@@ -449,6 +449,6 @@ fn most(scenario: &Scenario, bytes: f64, effort: &Effort) -> Most {
     } else {
         Bottleneck::Writers
     };
-    let settled = needed <= effort.flushes / 2.0 || first == Bottleneck::Space;
-    Most { bytes_per_second: totals.written / seconds, first, settled }
+    let is_warm = needed <= effort.flushes / 2.0 || first == Bottleneck::Space;
+    Most { bytes_per_second: totals.written / seconds, first, is_warm }
 }

@@ -72,7 +72,7 @@ fn what_goes_for_long_is_what_went() {
         let (most, went) =
             (forecast.most.bytes_per_second, forecast.totals.written / forecast.totals.seconds);
         assert!(went < rate && most < 1.1 * went, "{most:e} goes, {went:e} went");
-        assert_eq!(forecast.most.settled, flushes == 10_000.0);
+        assert_eq!(forecast.most.is_warm, flushes == 10_000.0);
     }
 }
 

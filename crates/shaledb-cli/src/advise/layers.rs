@@ -2,7 +2,7 @@
 //! They may have the same keys or others. Stretches seldom meet at the same keys, so that none of
 //! them has a key of another says little; where some do meet, they tell.
 
-use super::sample::{Row, Seen, Stretch};
+use super::stretch::{Row, Seen, Stretch};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 

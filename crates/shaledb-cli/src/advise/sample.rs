@@ -1,6 +1,7 @@
 //! What was read of the user's data: stretches of rows, and how they lie in the order of keys.
 
 use super::layers::Layers;
+pub(super) use super::stretch::{Row, Seen, Stretch};
 use serde::Serialize;
 use std::collections::HashSet;
 
@@ -16,33 +17,6 @@ pub(super) const SAMPLE_BYTES_MIN: u64 = STRETCHES_MIN * STRETCH_BYTES_MIN;
 /// How many stretches a sample of so many bytes has.
 pub(super) fn stretches_of(sample_bytes: u64) -> u64 {
     (sample_bytes / STRETCH_BYTES_MIN).clamp(STRETCHES_MIN, STRETCHES)
-}
-
-/// Rows that stand together in the source.
-#[derive(Debug, Default)]
-pub(super) struct Stretch {
-    /// Where in the source it begins, from 0 to 1.
-    pub(super) at: f64,
-    /// How much of the source it is: bytes of a file, stored bytes of a database.
-    pub(super) units: u64,
-    /// The number of the file in which it begins, where there are several.
-    pub(super) file: usize,
-    pub(super) rows: Vec<Row>,
-}
-
-/// A key and a value.
-pub(super) type Row = (Vec<u8>, Vec<u8>);
-
-/// Which part of the source was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Seen {
-    /// All of it.
-    All,
-    /// Stretches from all over it.
-    Spread,
-    /// Only its beginning, since it cannot be read elsewhere.
-    Head,
 }
 
 /// How the source's order is related to that of the keys, as far as the sample shows.

@@ -137,8 +137,8 @@ fn how_long(scenario: &Scenario, forecast: &Forecast) -> String {
 /// Whether the load falls behind, and from where on it would.
 fn behind(scenario: &Scenario, forecast: &Forecast) -> String {
     let (most, first) = (forecast.most.bytes_per_second, forecast.most.first.words());
-    // Levels that had not settled take more than they will.
-    let goes = format!("{}{}", rate(most), if forecast.most.settled { "" } else { " or less" });
+    // Levels that will change yet take more than they will.
+    let goes = format!("{}{}", rate(most), if forecast.most.is_warm { "" } else { " or less" });
     let demand = scenario.mean_demand();
     if demand.is_infinite() {
         return format!("It takes {goes} for long; what gives first is {first}.");
