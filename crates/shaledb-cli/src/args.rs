@@ -523,12 +523,14 @@ pub(crate) struct AdviseOptions {
     #[arg(long, value_delimiter = ',', value_parser = parse_bytes, value_name = "BYTES,...")]
     pub(crate) block_bytes: Vec<u64>,
 
-    /// The memory that the database will have [default: a quarter of the machine's memory]
+    /// The memory that the database will have; 8G and 8GB are 8 * 1024^3, as of all commands but
+    /// simulate [default: a quarter of the machine's memory]
     #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
     pub(crate) memory: Option<u64>,
 
-    /// Also foresee the write amplification of so many bytes of updates a second
-    #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
+    /// Also foresee the write amplification of so many bytes of updates a second, such as 40MB/s or
+    /// 1.5MiB/s; as of simulate, MB are 1000^2
+    #[arg(long, value_parser = crate::simulate::units::rate, value_name = "RATE")]
     pub(crate) rate: Option<u64>,
 
     /// Also load samples into these engines and foresee what each takes: shale, rocksdb, innodb,

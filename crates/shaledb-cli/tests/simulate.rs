@@ -43,6 +43,7 @@ fn it_answers_in_words_with_a_table_and_a_page() {
     assert!(text.lines().any(|line| line.starts_with("space ")), "{text}");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("<script type=\"application/json\" id=\"data\">"));
+    assert!(page.contains("Waiting to be written"));
     for other in ["src=\"", "<link rel=\"stylesheet", "@import", "url(http"] {
         assert!(!page.contains(other), "the page needs nothing else: {other}");
     }
@@ -124,6 +125,14 @@ fn odd_loads_come_to_an_end() {
     assert!(cores <= 8.8 && device.as_f64().unwrap() <= 1.1, "{cores} {device}");
 }
 
+/// Where nothing is written, no byte of it is written any number of times.
+#[test]
+fn nothing_written_has_no_amplification() {
+    let value = figures(&["--write", "0MB/s"]);
+    assert!(value["write_amp"].is_null(), "{}", value["write_amp"]);
+    assert!(!value["sentences"].to_string().contains("Each byte"), "{}", value["sentences"]);
+}
+
 /// A load of new rows that cannot be kept makes no more of them than were written.
 #[test]
 fn what_was_not_written_is_not_there() {
@@ -174,6 +183,16 @@ fn a_database_that_is_there_is_the_start() {
         .map(|entry| entry.metadata().unwrap().len())
         .sum();
     assert_eq!(first.as_f64(), Some(tables as f64), "nothing was merged so soon");
+    let compacted = done(folder.path(), &[&ask[..], &["--compacted"]].concat());
+    assert!(!compacted.contains("It began with the tables"), "{compacted}");
+
+    // Rows that are in the log only.
+    done(folder.path(), &["put", "new.db", "key", "value"]);
+    let new = ["simulate", "--from", "new.db", "--write", "1kB/s", "--for", "1h"];
+    let ran = run(folder.path(), &new);
+    assert!(ran.code == Some(2) && ran.err.contains("shale compact new.db"), "{}", ran.err);
+    done(folder.path(), &["compact", "new.db"]);
+    done(folder.path(), &new);
 
     let no_tree =
         run(folder.path(), &["simulate", "--from", "there.db", "--tree", "x", "--write", "1kB/s"]);

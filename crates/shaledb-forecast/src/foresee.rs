@@ -25,6 +25,15 @@ impl Default for Effort {
 
 /// Of spans that change, so many stretches are looked at.
 const STRETCHES: usize = 8;
+/// The same of loads that change by the hour, where not all of a day can be run.
+const STRETCHES_OF_DAYS: usize = 3;
+/// A day that is run faster has at least so many flushes, and this share of the data: merges that
+/// wait then are little beside what it writes.
+const DAY_FLUSHES: f64 = 400.0;
+const DAY_SHARE: f64 = 0.05;
+/// Where as much is written as goes, levels stay as they are after so much of the data was written
+/// (measured for 100 GB to 2 TB: a tenth to a ninth); until then more goes than for long.
+const WARM: f64 = 0.15;
 /// A tree whose size changes by less than this share stays as it is.
 const STEADY: f64 = 0.05;
 
@@ -77,6 +86,9 @@ pub struct Most {
     pub bytes_per_second: f64,
     /// What is at its limit then.
     pub first: Bottleneck,
+    /// Whether so much was written before it was measured that the levels had come to stay as they
+    /// are; else less goes.
+    pub is_warm: bool,
 }
 
 /// What was foreseen.
@@ -96,6 +108,12 @@ pub struct Forecast {
     pub coarseness: f64,
     /// Whether it began with the tables that are there.
     pub from_tables: bool,
+    /// How many times shorter than they are the hours of the load were.
+    pub hours_shorter: f64,
+    /// The limit on space, 0 for none, and the day from which on puts are refused for want of it.
+    pub space_limit: f64,
+    /// See `space_limit`.
+    pub full_day: Option<f64>,
 }
 
 impl Forecast {
@@ -105,14 +123,21 @@ impl Forecast {
         if live > 0.0 { (self.end_bytes / live).max(1.0) } else { 1.0 }
     }
 
+    /// What was scaled up is within the limit on space, too.
+    fn within_limit(&self, bytes: f64) -> f64 {
+        if self.space_limit > 0.0 { bytes.min(self.space_limit) } else { bytes }
+    }
+
     /// Bytes of all files at the end.
     pub fn space(&self) -> f64 {
-        self.samples.last().map_or(0.0, |sample| sample.space) * self.beyond()
+        let last = self.samples.last().map_or(0.0, |sample| sample.space);
+        self.within_limit(last * self.beyond())
     }
 
     /// The most bytes of all files at any moment.
     pub fn space_peak(&self) -> f64 {
-        let last = self.samples.last().map_or(0.0, |sample| sample.space_peak) * self.beyond();
+        let last = self.samples.last().map_or(0.0, |sample| sample.space_peak);
+        let last = self.within_limit(last * self.beyond());
         self.samples.iter().map(|sample| sample.space_peak).fold(last, f64::max)
     }
 
@@ -121,7 +146,8 @@ impl Forecast {
         let run: f64 = self.stretches.iter().map(|stretch| stretch.run_days).sum();
         let last = self.samples.last().map_or(0.0, |sample| sample.waiting);
         let wanted = self.samples.last().map_or(0.0, |sample| sample.wanted);
-        last > 0.02 * wanted * run * crate::run::DAY / self.stretches.len().max(1) as f64
+        let of_each = run * self.hours_shorter * DAY / self.stretches.len().max(1) as f64;
+        last > 0.02 * wanted * of_each
     }
 }
 
@@ -160,7 +186,7 @@ pub fn foresee(
     scenario.check()?;
     let short = is_short(scenario, effort);
     has_room(scenario, effort)?;
-    let (samples, stretches, coarseness, end_bytes) = if short {
+    let Ran { samples, stretches, coarseness, end_bytes, hours_shorter } = if short {
         straight(scenario, effort, &mut progress)
     } else {
         in_stretches(scenario, effort, &mut progress)
@@ -169,19 +195,50 @@ pub fn foresee(
     for stretch in &stretches {
         totals.add(&stretch.totals, (stretch.to_day - stretch.from_day) / stretch.run_days);
     }
-    let most = most(scenario, end_bytes.max(scenario.start_bytes), effort);
+    let mut most = most(scenario, end_bytes.max(scenario.start_bytes), effort);
+    if let Some(written) = all_that_goes(&samples, &stretches) {
+        most.bytes_per_second = most.bytes_per_second.min(written);
+    }
     progress(1.0);
     let from_tables = short && scenario.existing.is_some() && coarseness <= 2.0;
-    Ok(Forecast { samples, totals, stretches, most, end_bytes, coarseness, from_tables })
+    let space_limit = scenario.config.space_limit as f64;
+    let full_day = full_day(&samples, &stretches);
+    Ok(Forecast {
+        samples,
+        totals,
+        stretches,
+        most,
+        end_bytes,
+        coarseness,
+        from_tables,
+        hours_shorter,
+        space_limit,
+        full_day,
+    })
+}
+
+/// Bytes a second in the last stretch, if all the time some waited to be written: no more goes.
+fn all_that_goes(samples: &[Sample], stretches: &[Stretch]) -> Option<f64> {
+    let last = stretches.last()?;
+    let of_last = &samples[samples.len() - samples.len() / stretches.len()..];
+    let always = !of_last.is_empty() && of_last.iter().all(|sample| sample.waiting > 0.0);
+    always.then(|| last.totals.written / last.totals.seconds.max(1e-9))
+}
+
+/// From when on puts are refused.
+fn full_day(samples: &[Sample], stretches: &[Stretch]) -> Option<f64> {
+    if let [_, _, ..] = stretches {
+        let full = |stretch: &&Stretch| stretch.totals.refused > 0.5 * stretch.totals.seconds;
+        return stretches.iter().find(full).map(|stretch| stretch.from_day);
+    }
+    let at = samples.iter().position(|sample| sample.refused > 0.0)?;
+    Some(if at == 0 { 0.0 } else { samples[at - 1].day })
 }
 
 /// Whether all of the time can be run.
 fn is_short(scenario: &Scenario, effort: &Effort) -> bool {
     let demand = scenario.mean_demand();
-    let varies = scenario.varies();
-    // What changes by the hour is run for a day in any case.
-    let suffices = if varies && scenario.days <= 1.0 { f64::INFINITY } else { effort.flushes };
-    demand.is_finite() && flushes_of_a_day(scenario, demand) * scenario.days <= suffices
+    demand.is_finite() && flushes_of_a_day(scenario, demand) * scenario.days <= effort.flushes
         || demand.is_infinite()
             && scenario.days * DAY * 200e6 / memtable(scenario) <= effort.flushes
 }
@@ -195,7 +252,14 @@ fn flushes_of_a_day(scenario: &Scenario, demand: f64) -> f64 {
     demand * DAY / memtable(scenario)
 }
 
-type Ran = (Vec<Sample>, Vec<Stretch>, f64, f64);
+/// What was run of the time.
+struct Ran {
+    samples: Vec<Sample>,
+    stretches: Vec<Stretch>,
+    coarseness: f64,
+    end_bytes: f64,
+    hours_shorter: f64,
+}
 
 /// Refuses a limit on space that what is there at the start goes beyond.
 fn has_room(scenario: &Scenario, effort: &Effort) -> Result<(), String> {
@@ -214,6 +278,38 @@ fn has_room(scenario: &Scenario, effort: &Effort) -> Result<(), String> {
     Ok(())
 }
 
+/// Bytes of keys and values for which the limit on space has room; infinity without one.
+fn room(scenario: &Scenario, effort: &Effort) -> f64 {
+    let limit = scenario.config.space_limit as f64;
+    if limit == 0.0 {
+        return f64::INFINITY;
+    }
+    let most = (0..=HOURS).map(|part| bytes_on(scenario, scenario.days * part as f64 / 24.0));
+    let most = most.fold(scenario.start_bytes, f64::max);
+    let fits = |tables_of| {
+        let run = Run::new(scenario, most, table_bytes(scenario, tables_of, effort));
+        if run.left_out > 0.0 { most - run.left_out } else { f64::INFINITY }
+    };
+    // With tables as large as those of what has room.
+    fits(fits(most).min(most))
+}
+
+/// The first day on which something is so, if it stays so until `to` and is so there.
+fn day_when(from: f64, to: f64, is_so: impl Fn(f64) -> bool) -> Option<f64> {
+    if !is_so(to) {
+        return None;
+    }
+    let (mut before, mut after) = (from, to);
+    for _ in 0..40 {
+        let middle = f64::midpoint(before, after);
+        match is_so(middle) {
+            true => after = middle,
+            false => before = middle,
+        }
+    }
+    Some(after)
+}
+
 fn straight(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)) -> Ran {
     let days = scenario.days;
     let most = bytes_on(scenario, days).max(scenario.start_bytes).max(scenario.load.universe_bytes);
@@ -226,44 +322,74 @@ fn straight(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)
     });
     let stretch =
         Stretch { from_day: 0.0, to_day: days, run_days: days, totals: run.take_totals() };
-    let live = samples.last().map_or(scenario.start_bytes, |sample: &Sample| sample.live);
-    (samples, vec![stretch], table as f64 / scenario.config.table_bytes as f64, live)
+    let end_bytes = samples.last().map_or(scenario.start_bytes, |sample: &Sample| sample.live);
+    let coarseness = table as f64 / scenario.config.table_bytes as f64;
+    Ran { samples, stretches: vec![stretch], coarseness, end_bytes, hours_shorter: 1.0 }
 }
 
 fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)) -> Ran {
     let changes = (bytes_on(scenario, scenario.days) / scenario.start_bytes.max(1.0) - 1.0).abs();
     let slows = scenario.machine.device.slower_each_year * scenario.days / 365.0;
-    let steady = changes < STEADY && slows < STEADY;
-    let count = if steady { 1 } else { STRETCHES };
+    // After some time it is in the shape of a tree that is written to.
+    let worn = Scenario { compacted: false, existing: None, ..scenario.clone() };
+    let room = room(&worn, effort);
+    let steady = changes < STEADY && slows < STEADY && room.is_infinite();
     let demand = scenario.mean_demand();
     let varies = scenario.varies();
-    let can_run = effort.flushes / count as f64 / flushes_of_a_day(scenario, demand.min(200e6));
-    // Half of it to find the shape that stays; a load that changes by the hour is run for a day.
-    let run_days = if varies { (can_run / 2.0).floor().max(1.0) } else { can_run / 2.0 };
-    let warm_days = if varies { run_days.min(1.0) } else { run_days };
+    let of_day = flushes_of_a_day(scenario, demand.min(200e6));
+    // Half of it to find the shape that stays.
+    let can_run = |count: usize| effort.flushes / count as f64 / of_day / 2.0;
+    let count = match varies && can_run(STRETCHES) < 1.0 {
+        _ if steady => 1,
+        true => STRETCHES_OF_DAYS,
+        false => STRETCHES,
+    };
+    let can_run = can_run(count);
+    // A load that changes by the hour is run for whole days, or for one that is shorter.
+    let least = DAY_FLUSHES.max(DAY_SHARE * scenario.start_bytes / memtable(scenario)) / of_day;
+    let pace = if varies { can_run.max(least).min(1.0) } else { 1.0 };
+    let run_days = match varies {
+        true => can_run.floor().max(1.0).min(scenario.days) * pace,
+        false => can_run,
+    };
+    let warm_days = if varies { pace } else { run_days };
     let mut coarseness: f64 = 1.0;
     // Bytes that are there at the beginning of a stretch, by what was really written before it.
     let mut there = scenario.start_bytes;
     let mut kept = 1.0;
     let (mut samples, mut stretches) = (Vec::new(), Vec::new());
-    // After some time it is in the shape of a tree that is written to.
-    let worn = Scenario { compacted: false, existing: None, ..scenario.clone() };
+    let mut from_day = 0.0;
     for at in 0..count {
-        let span = scenario.days / count as f64;
-        let (from_day, to_day) = (at as f64 * span, (at + 1) as f64 * span);
-        let middle = f64::midpoint(from_day, to_day);
+        let left = count - at;
         let grown = |from: f64, to: f64| bytes_on(scenario, to) - bytes_on(scenario, from);
-        let bytes = (there + kept * grown(from_day, middle)).max(0.0);
+        let fills =
+            day_when(from_day, scenario.days, |day| there + kept * grown(from_day, day) >= room);
+        // All stretches but one are of the time before it is full, and that one of all the rest.
+        let to_day = match fills {
+            _ if left == 1 => scenario.days,
+            Some(_) if there >= 0.99 * room => scenario.days,
+            Some(day) => from_day + (day - from_day) / (left - 1) as f64,
+            None => from_day + (scenario.days - from_day) / left as f64,
+        };
+        let middle = f64::midpoint(from_day, to_day);
+        let bytes = (there + kept * grown(from_day, middle)).clamp(0.0, room);
+        let is_full = bytes >= 0.99 * room;
         let table = table_bytes(scenario, bytes, effort);
+        // Of more than has room there is what has: it begins at the limit itself.
+        let bytes = if is_full { 1.1 * room } else { bytes };
         coarseness = coarseness.max(table as f64 / scenario.config.table_bytes as f64);
         let mut run = Run::new(&worn, bytes, table);
-        run.age_days = middle.floor();
+        (run.age_days, run.pace) = (middle.floor(), pace);
         run.until(warm_days * DAY, f64::INFINITY, |_| {});
         let _ = run.take_totals();
+        if is_full && !varies {
+            until_rest(&mut run, demand * run_days * DAY);
+        }
+        let warm_days = run.now / DAY;
         let each = (effort.samples / count).max(HOURS / 2) as f64;
         let end = (warm_days + run_days) * DAY;
         run.until(end, run_days * DAY / each, |mut sample| {
-            sample.day += (if count == 1 { 0.0 } else { middle }) - warm_days;
+            sample.day = (sample.day - warm_days) / pace + if count == 1 { 0.0 } else { middle };
             samples.push(sample);
         });
         let totals = run.take_totals();
@@ -271,11 +397,29 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
         // Where the limit on space was below that, no more is there.
         there = (bytes.min(samples.last().map_or(bytes, |sample: &Sample| sample.live))
             + kept * grown(middle, to_day))
-        .max(0.0);
+        .clamp(0.0, room);
         stretches.push(Stretch { from_day, to_day, run_days, totals });
         progress(0.9 * (at + 1) as f64 / count as f64);
+        from_day = to_day;
+        if from_day >= scenario.days {
+            break;
+        }
     }
-    (samples, stretches, coarseness, there)
+    Ran { samples, stretches, coarseness, end_bytes: there, hours_shorter: 1.0 / pace }
+}
+
+/// Lets merges end that make the last room below a limit on space, for a week or so many bytes of
+/// writes at most: what they write they do not write for all of a year.
+fn until_rest(run: &mut Run<'_>, bytes: f64) {
+    let mut written = 0.0;
+    for _ in 0..7 * HOURS {
+        run.until(run.now + DAY / HOURS as f64, f64::INFINITY, |_| {});
+        let totals = run.take_totals();
+        written += totals.written;
+        if totals.compacted == 0.0 || written > bytes {
+            break;
+        }
+    }
 }
 
 /// The most that can be written for long, with so much there: what back-pressure lets through.
@@ -287,10 +431,10 @@ fn most(scenario: &Scenario, bytes: f64, effort: &Effort) -> Most {
     let table = table_bytes(scenario, bytes, effort);
     let mut run = Run::new(&endless, bytes, table);
     run.age_days = scenario.days;
-    let flushes = effort.flushes / 5.0;
-    run.flushes(flushes / 2.0);
+    let needed = WARM * bytes / memtable(scenario);
+    run.flushes(needed.clamp(effort.flushes / 10.0, effort.flushes / 2.0));
     let _ = run.take_totals();
-    run.flushes(flushes / 2.0);
+    run.flushes(effort.flushes / 5.0);
     let totals = run.take_totals();
     let seconds = totals.seconds.max(1e-9);
     let threads = run.threads();
@@ -305,5 +449,6 @@ fn most(scenario: &Scenario, bytes: f64, effort: &Effort) -> Most {
     } else {
         Bottleneck::Writers
     };
-    Most { bytes_per_second: totals.written / seconds, first }
+    let is_warm = needed <= effort.flushes / 2.0 || first == Bottleneck::Space;
+    Most { bytes_per_second: totals.written / seconds, first, is_warm }
 }

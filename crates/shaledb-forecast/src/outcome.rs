@@ -38,6 +38,8 @@ pub struct Sample {
     pub device_share: f64,
     /// The share of the time in which writers were slowed or stopped.
     pub slowed: f64,
+    /// The share of the time in which puts were refused for want of space.
+    pub refused: f64,
     /// The codec of the last level at its end.
     pub codec: String,
 }

@@ -31,8 +31,8 @@ use std::collections::VecDeque;
 pub const DAY: f64 = 86_400.0;
 /// Without writes for so many seconds, the engine is at rest.
 const QUIET: f64 = IDLE_AFTER_NANOS as f64 / 1e9;
-/// More of a limit on space than this no database has that has kept to it.
-const FULL: f64 = 0.95;
+/// How often the data is halved to find what a limit on space has room for.
+const HALVINGS: usize = 12;
 /// Who writes this share of what is let through is taken to write all of it.
 const ALL_OF_IT: f64 = 0.99;
 /// Rows that are dropped by age go in so many steps.
@@ -53,6 +53,9 @@ pub struct Run<'a> {
     pub now: f64,
     /// How many days the device has been in use at the start.
     pub age_days: f64,
+    /// How long an hour of the load is, of a real one: a day that is too long to be run is run
+    /// faster, and what waits by its end is as much less.
+    pub pace: f64,
     flushed: u64,
     active: Memtable,
     sealed: Vec<Memtable>,
@@ -85,7 +88,36 @@ impl<'a> Run<'a> {
     /// The start: the rows that are there in their usual shape, and nothing in memory.
     /// `table_bytes` is the size of tables, at least that of the settings: fewer and larger ones
     /// are faster to look at.
+    ///
+    /// Near a limit on space it is compacted, as merges make room before puts are refused; and of
+    /// more than has room then there is what has.
     pub fn new(scenario: &'a Scenario, start_bytes: f64, table_bytes: u64) -> Run<'a> {
+        let begin = |bytes, compacted| Run::begin(scenario, bytes, table_bytes, compacted);
+        let mut run = begin(start_bytes, scenario.compacted);
+        if run.is_full() {
+            run = begin(start_bytes, true);
+        }
+        if !run.is_full() || start_bytes <= scenario.row_bytes() {
+            return run;
+        }
+        let (mut fits, mut too_many) = (0.0, start_bytes);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(fits, too_many);
+            match begin(middle, true).is_full() {
+                true => too_many = middle,
+                false => fits = middle,
+            }
+        }
+        Run { left_out: start_bytes - fits, ..begin(fits, true) }
+    }
+
+    /// The start, whether there is room for it or not.
+    fn begin(
+        scenario: &'a Scenario,
+        start_bytes: f64,
+        table_bytes: u64,
+        compacted: bool,
+    ) -> Run<'a> {
         let cores = scenario.machine.cores.ceil() as usize;
         let config = &scenario.config;
         let sizes = SettingsInUse::resolve(config, scenario.machine.memory_bytes, cores);
@@ -122,6 +154,7 @@ impl<'a> Run<'a> {
             ground,
             now: 0.0,
             age_days: 0.0,
+            pace: 1.0,
             flushed: 0,
             active: Memtable::default(),
             sealed: Vec::new(),
@@ -148,21 +181,20 @@ impl<'a> Run<'a> {
         let is_whole = start_bytes >= 0.999 * scenario.start_bytes;
         match scenario.existing.as_ref().filter(|_| !run.is_coarse && is_whole) {
             Some(existing) => run.tree.adopt(existing, rows, &run.keys),
-            None => run.fill(rows),
-        }
-        let limit = config.space_limit as f64;
-        if limit > 0.0 && run.space() > FULL * limit && start_bytes > row {
-            let fits = start_bytes * (FULL * limit / run.space()).min(0.99);
-            let fewer = Run::new(scenario, fits, table_bytes);
-            return Run { left_out: start_bytes - fewer.live, ..fewer };
+            None => run.fill(rows, compacted),
         }
         run.active = run.new_memtable();
         run.note();
         run
     }
 
-    /// Brings the rows into the shape that a tree has which has long been written to.
-    fn fill(&mut self, rows: f64) {
+    fn is_full(&self) -> bool {
+        self.state == SpaceState::Full
+    }
+
+    /// Brings the rows into the shape that a tree has which has long been written to, or which has
+    /// just been compacted.
+    fn fill(&mut self, rows: f64, compacted: bool) {
         if rows < 1.0 {
             return;
         }
@@ -173,7 +205,7 @@ impl<'a> Run<'a> {
         self.tree.fill(LAST, (low, high), all, &self.keys);
         let moving = load.inserts + load.deletes < 1.0 || load.order == Order::Random;
         let only_behind = load.order == Order::Ascending && load.inserts >= 1.0;
-        if !moving || only_behind || self.scenario.compacted {
+        if !moving || only_behind || compacted {
             return;
         }
         let targets = score::Targets::of(&self.tree.shape, &self.tree.settings);
@@ -289,7 +321,7 @@ impl<'a> Run<'a> {
 
     fn step(&mut self, end: f64) {
         self.drop_old();
-        let demand = self.scenario.demand(self.now / DAY);
+        let demand = self.scenario.demand(self.now / (DAY * self.pace));
         let at_rest = demand == 0.0 && self.waiting <= 0.0 && self.now - self.wrote_at > QUIET;
         if at_rest && self.active.bytes > 0.0 {
             self.seal();
@@ -353,7 +385,7 @@ impl<'a> Run<'a> {
 
     /// Seconds until something changes.
     fn next_event(&self, rates: &Rates, demand: f64) -> f64 {
-        let hour = DAY / 24.0;
+        let hour = DAY / 24.0 * self.pace;
         let mut seconds = hour - (self.now + 1e-6).rem_euclid(hour) + 1e-6;
         let per_write = self.scenario.write_bytes() + NODE_BYTES;
         if rates.writes > 0.0 {
@@ -414,7 +446,7 @@ impl<'a> Run<'a> {
         totals.reads_wanted += wanted.reads * seconds;
         totals.reads += rates.reads * seconds;
         totals.user_read += rates.reads * wanted.missed * wanted.block_bytes * seconds;
-        totals.longest = totals.longest.max(self.late);
+        totals.longest = totals.longest.max(self.late / self.pace);
         if self.state == SpaceState::Full {
             totals.refused += seconds;
         }
@@ -515,7 +547,7 @@ impl<'a> Run<'a> {
         sample.day = self.now / DAY;
         sample.wanted = since.wanted / seconds;
         sample.written = since.written / seconds;
-        sample.waiting = self.waiting;
+        sample.waiting = self.waiting / self.pace;
         sample.space = self.space();
         sample.space_peak = sample.space_peak.max(sample.space);
         sample.live = self.live;
@@ -530,6 +562,7 @@ impl<'a> Run<'a> {
         let able = self.scenario.machine.device.bytes_per_second * self.device_share();
         sample.device_share = sample.device / able;
         sample.slowed = since.slowed_share();
+        sample.refused = since.refused / seconds;
         sample.codec = self.tree.choice(LAST).codec.to_string();
         sample
     }

@@ -17,7 +17,8 @@ const CHOICES: usize = 3;
 const CPU_BOUND: f64 = 0.20;
 const WRITE_AMP_BOUND: f64 = 0.10;
 
-/// Predicted, measured, and by what part of the measured one the predicted one is off.
+/// Predicted, measured, and by what part of the predicted one that is off, as the bounds are: above
+/// 0 where too much was predicted.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Compared {
     pub(super) predicted: f64,
@@ -27,7 +28,12 @@ pub(super) struct Compared {
 
 impl Compared {
     pub(super) fn new(predicted: f64, measured: f64) -> Compared {
-        let error = if measured == 0.0 { 0.0 } else { predicted / measured - 1.0 };
+        // What was not measured is not off.
+        let error = match (predicted == 0.0, measured == 0.0) {
+            (_, true) => 0.0,
+            (true, false) => -1.0,
+            (false, false) => 1.0 - measured / predicted,
+        };
         Compared { predicted, measured, error }
     }
 }
@@ -115,12 +121,10 @@ fn verdicts(checked: &[Checked]) -> Vec<String> {
         let amp = ("write amplification", one.write_amp, WRITE_AMP_BOUND);
         for (what, compared, bound) in [("size", Some(one.size_bytes), one.size_bound), cpu, amp] {
             let Some(compared) = compared else { continue };
-            // The bound is a part of what was predicted.
-            let off = (compared.measured / compared.predicted.max(f64::MIN_POSITIVE) - 1.0).abs();
-            if off > bound {
-                let than = if compared.error < 0.0 { "less" } else { "more" };
+            if compared.error.abs() > bound {
+                let than = if compared.error < 0.0 { "more" } else { "less" };
                 words.push(format!(
-                    "Outside of the bound: {what} of {} was predicted {} {than} than it is; the \
+                    "Outside of the bound: {what} of {} is {} {than} than was predicted; the \
                      bound is {}.",
                     one.choice.label(),
                     percent(compared.error.abs()),
@@ -189,7 +193,13 @@ mod tests {
         assert!(verdicts(std::slice::from_ref(&one))[0].ends_with("amplification within 10 %."));
         one.write_amp = None;
         assert!(verdicts(std::slice::from_ref(&one))[0].ends_with("was not compared."));
-        one.size_bytes = Compared::new(1.0, 1.1);
-        assert!(verdicts(&[one])[0].starts_with("Outside of the bound: size of lz4 16K"));
+        // Of what was predicted, in the column as in the sentence and for the verdict.
+        one.size_bytes = Compared::new(1.0, 1.25);
+        assert_eq!(one.size_bytes.error, -0.25);
+        let words = verdicts(std::slice::from_ref(&one));
+        let said = "Outside of the bound: size of lz4 16K is 25.0 % more than was predicted";
+        assert!(words[0].starts_with(said), "{words:?}");
+        one.size_bound = 0.26;
+        assert!(verdicts(&[one])[0].starts_with("All within"));
     }
 }

@@ -342,17 +342,15 @@ fn outside(one: &OfEngine) -> Vec<String> {
         ("CPU to load", checked.load_cpu, one.load_cpu.bound),
         ("bytes written", checked.written, one.written.bound),
     ];
-    let off =
-        |compared: &Compared| compared.measured / compared.predicted.max(f64::MIN_POSITIVE) - 1.0;
     figures
         .into_iter()
-        .filter(|(_, compared, bound)| off(compared).abs() > *bound)
+        .filter(|(_, compared, bound)| compared.error.abs() > *bound)
         .map(|(what, compared, bound)| {
             format!(
                 "Outside of the bound: {what} of {} was measured {:+.1} % beside what was \
                  predicted; the bound is {:.1} %.",
                 one.engine,
-                off(&compared) * 100.0,
+                -compared.error * 100.0,
                 bound * 100.0
             )
         })

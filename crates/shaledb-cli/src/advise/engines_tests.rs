@@ -10,6 +10,7 @@ fn sample(stretches: usize, total_units: u64) -> Sample {
         at: at as f64,
         units: 1000,
         rows: (0..10).map(|number| row(at * 10 + number)).collect(),
+        file: 0,
     };
     Sample::new((0..stretches).map(stretch).collect(), Some(total_units), Seen::Spread, Vec::new())
 }

@@ -2,7 +2,7 @@
 //! them, by their sizes.
 
 use super::sample::{Sample, Seen, Stretch, stretches_of};
-use super::text::{Text, head, refuse_binary, seekable};
+use super::text::{Text, head, refuse_binary, rowless, seekable};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::row_flags::Format;
 use shaledb_cli::rows::Options;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Of files that can be read from their beginning only, no less is read at once: what was read of a
-/// packed file is known by its buffer only.
+/// packed file is known by its blocks only.
 const HEAD_BYTES_MIN: u64 = 4 << 20;
 /// So many files of a kind are named.
 const NAMED: usize = 2;
@@ -165,6 +165,7 @@ fn spread(
         }
     }
     let mut notes = std::mem::take(&mut source.notes);
+    notes.extend(rowless(&stretches, length_of_one));
     match source.why.take() {
         Some(why) if lost * 4 > count => return Err(why),
         _ if lost > 0 => notes.push(format!(
@@ -198,9 +199,10 @@ impl Folder<'_> {
     /// next files.
     fn stretch(&mut self, offset: u64, length: u64) -> Outcome<Option<Stretch>> {
         let mut all = Stretch { at: offset as f64 / self.total as f64, ..Stretch::default() };
+        let mut is_first = true;
         let mut before = 0;
         let mut left = length;
-        for part in self.parts {
+        for (number, part) in self.parts.iter().enumerate() {
             let end = before + part.bytes;
             let from = offset.max(before) - before;
             before = end;
@@ -211,14 +213,19 @@ impl Folder<'_> {
             let Some((mut file, bytes)) = seekable(&part.path, self.options)? else { continue };
             refuse_binary(&mut file, &name, self.options)?;
             let mut text = Text::open(file, bytes, &name, self.options)?;
-            let here = text.stretch(from, left.min(part.bytes - from))?;
+            let length = left.min(part.bytes - from);
+            let here = text.stretch(from, length)?;
             if here.is_none() {
                 self.why = Some(text.no_begin()?);
             }
             let head = text.head().to_vec();
             self.columns(head, name);
             let Some(here) = here else { return Ok(None) };
-            left = left.saturating_sub(here.units.max(1));
+            // By places, not by what begins there: else a row of the next file would come, too.
+            left -= length;
+            if std::mem::take(&mut is_first) {
+                all.file = number;
+            }
             all.units += here.units;
             all.rows.extend(here.rows);
         }
@@ -250,7 +257,8 @@ fn heads(
     let (mut stretches, mut before) = (Vec::new(), 0);
     let (mut whole, mut stored) = (0.0, 0);
     let mut is_whole = is_all;
-    for part in chosen {
+    let mut bound: f64 = 0.0;
+    for (number, part) in chosen.iter().enumerate() {
         let name = part.path.display().to_string();
         if let Some((mut file, _)) = seekable(&part.path, options)? {
             refuse_binary(&mut file, &name, options)?;
@@ -260,7 +268,9 @@ fn heads(
         // Bytes of rows in all of the file, as far as its beginning tells.
         whole += sample.total_units;
         stored += part.bytes;
+        bound = bound.max(sample.total_bound);
         for mut stretch in sample.stretches {
+            stretch.file = number;
             stretch.at = (before as f64 + stretch.at * part.bytes as f64) / total as f64;
             stretches.push(stretch);
         }
@@ -277,7 +287,8 @@ fn heads(
         parts.len()
     );
     let rows = whole * total as f64 / stored.max(1) as f64;
-    Ok(Sample::new(stretches, Some(rows as u64), Seen::Head, vec![note]))
+    let sample = Sample::new(stretches, Some(rows as u64), Seen::Head, vec![note]);
+    Ok(Sample { total_bound: bound, ..sample.of_files(parts.len()) })
 }
 
 #[cfg(test)]

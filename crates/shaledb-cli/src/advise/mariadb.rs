@@ -395,7 +395,7 @@ impl Table {
                 Ok(true)
             })?;
             if !rows.is_empty() {
-                all.push(Stretch { at: range.at, units: rows.len() as u64, rows });
+                all.push(Stretch { at: range.at, units: rows.len() as u64, rows, file: 0 });
             }
         }
         Ok(all)
@@ -421,7 +421,7 @@ fn stretches(rows: Vec<Row>, sample_bytes: u64) -> Vec<Stretch> {
     while rows.peek().is_some() {
         let stretch: Vec<Row> = rows.by_ref().take(each).collect();
         let units = stretch.len() as u64;
-        all.push(Stretch { at: at as f64 / total as f64, units, rows: stretch });
+        all.push(Stretch { at: at as f64 / total as f64, units, rows: stretch, file: 0 });
         at += units as usize;
     }
     all

@@ -1,6 +1,8 @@
 //! `advise`: what the user's data would take under each codec, block size and dictionary, from a
 //! sample of it, and how far off that may be (docs/advise.md).
 
+mod stretch;
+mod layers;
 mod sample;
 mod records;
 mod text;

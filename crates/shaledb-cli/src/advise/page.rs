@@ -1,6 +1,7 @@
 //! The advice as one page of HTML that needs nothing else: no network, no scripts.
 
 use super::engines_table;
+use super::recommend::percent;
 use super::report::{Report, high};
 use crate::exit::Outcome;
 use shaledb_lab::units::{bytes, micros, three_digits};
@@ -84,23 +85,41 @@ fn chart(report: &Report<'_>) -> String {
 }
 
 fn table(report: &Report<'_>) -> String {
+    let has_rate = report.predicted.choices.iter().any(|choice| choice.write_amp_at_rate.is_some());
     let mut rows = String::new();
     for (number, choice) in report.predicted.choices.iter().enumerate() {
         let class = if number == report.recommended { " class=\"best\"" } else { "" };
-        let cells = [
+        let mut cells = vec![
             escaped(&choice.choice.label()),
             bytes(choice.size_bytes as u64),
-            format!("{} %", three_digits(choice.size_bound * 100.0)),
+            percent(choice.size_bound),
+            percent(choice.size_bytes / report.predicted.bytes.max(1.0)),
             format!("{} s", three_digits(choice.load_cpu_seconds)),
             micros(choice.load_us_per_row),
             micros(choice.get_us),
             micros(choice.cached_get_us),
             choice.write_amp.map_or(String::new(), three_digits),
         ];
+        if has_rate {
+            cells.push(choice.write_amp_at_rate.map_or(String::new(), three_digits));
+        }
         let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
         let _ = writeln!(rows, "<tr{class}>{cells}</tr>");
     }
-    let names = ["choice", "size", "\u{b1}", "load CPU", "a row", "get", "cached get", "write amp"];
+    let mut names = vec![
+        "choice",
+        "size",
+        "\u{b1}",
+        "of raw",
+        "load CPU",
+        "a row",
+        "get",
+        "cached get",
+        "write amp",
+    ];
+    if has_rate {
+        names.push("at rate");
+    }
     let names: String = names.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
     format!("<table><thead><tr>{names}</tr></thead>\n<tbody>\n{rows}</tbody></table>")
 }

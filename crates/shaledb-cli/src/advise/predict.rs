@@ -12,6 +12,7 @@ use super::amp::{Data, Shape, write_amp};
 use super::bound;
 use super::build::{Built, Workshop};
 use super::choice::{Choice, USUAL_BLOCK_BYTES};
+use super::layers::Layers;
 use super::sample::{Order, Sample, Seen, Stretch};
 use super::scale::{Line, LoadModel, PART, usual};
 use crate::exit::Outcome;
@@ -191,6 +192,8 @@ fn size(
         BOUND_OF_MODEL,
         if sample.seen == Seen::Head { BOUND_OF_HEAD } else { 0.0 },
         sample.total_bound,
+        of_rowless(sample, built),
+        of_interleaved(sample),
         if sample.order == Order::Mixed && !density.is_measured() { BOUND_OF_DENSITY } else { 0.0 },
     ];
     let bound = parts.iter().map(|part| part * part).sum::<f64>().sqrt();
@@ -203,8 +206,23 @@ fn sequence_bytes(sample: &Sample, flushed: &Built, ingested: &Built) -> f64 {
     more / ingested.rows.max(1) as f64 * sample.total_distinct()
 }
 
+/// Runs with other keys put rows between those that are neighbours in a stretch.
+fn of_interleaved(sample: &Sample) -> f64 {
+    let between = |layers: &Layers| 1.0 - 1.0 / (layers.distinct * layers.depth).max(1.0);
+    BOUND_OF_DENSITY * sample.layers.as_ref().map_or(0.0, between)
+}
+
+/// Long rows that were not read may compress to nothing, or not at all.
+fn of_rowless(sample: &Sample, built: &Built) -> f64 {
+    let ratio = built.stored as f64 / (sample.bytes as f64).max(1.0);
+    sample.share_without_rows() * (1.0 / ratio.max(0.01) - 1.0).max(1.0)
+}
+
 /// How far the number of different keys may be off, as a part of it.
 fn of_repeats(sample: &Sample) -> f64 {
+    if let Some(layers) = &sample.layers {
+        return layers.bound;
+    }
     if sample.order != Order::Mixed {
         return 0.0;
     }

@@ -1,6 +1,7 @@
 //! Which choice is the one to take, and why, in words.
 
 use super::choice::{Choice, USUAL_BLOCK_BYTES};
+use super::layers::Layers;
 use super::predict::{Predicted, Prediction, STRETCHES_OF_DENSITY};
 use super::sample::{Order, Sample, Seen};
 use shaledb::Codec;
@@ -18,6 +19,8 @@ pub(super) struct Picked {
     pub(super) recommended: usize,
     pub(super) smallest: usize,
     pub(super) cheapest: usize,
+    /// Whether zstd:3 in blocks of the usual size is among them; else the smallest stands for it.
+    pub(super) has_yardstick: bool,
 }
 
 /// CPU to write a row once and to read it once.
@@ -50,7 +53,7 @@ pub(super) fn pick(choices: &[Prediction]) -> Picked {
         }
         _ => least(choices, cost, |other| size(other) <= aim).unwrap_or(smallest),
     };
-    Picked { recommended, smallest, cheapest }
+    Picked { recommended, smallest, cheapest, has_yardstick: yardstick.is_some() }
 }
 
 /// Why, and what was seen.
@@ -80,6 +83,13 @@ pub(super) fn words(sample: &Sample, predicted: &Predicted, picked: Picked) -> V
                 .to_owned(),
         );
     }
+    if !picked.has_yardstick && tried_others && best.choice.codec != Codec::None {
+        words.push(format!(
+            "zstd:3 in blocks of 16 KiB, whose size is the measure, is not among the choices: the \
+             recommended one is within 1.03 of the smallest, {}.",
+            choices[picked.smallest].choice.words()
+        ));
+    }
     words.push(seen(sample));
     words.push(order(sample, predicted));
     if predicted.is_about_one_flush {
@@ -104,6 +114,7 @@ pub(super) fn words(sample: &Sample, predicted: &Predicted, picked: Picked) -> V
             count(predicted.distinct_rows)
         ));
     }
+    words.extend(sample.layers.as_ref().map(layers));
     if let Some((first, second)) = predicted.halves {
         words.push(format!(
             "The halves differ: in the first one a byte becomes {}, in the second one {}. The \
@@ -147,6 +158,23 @@ fn seen(sample: &Sample) -> String {
             percent(sample.share())
         ),
         Seen::Head => format!("Read: the beginning, {rows} rows, {read} of keys and values."),
+    }
+}
+
+fn layers(layers: &Layers) -> String {
+    let runs = three_digits(layers.depth);
+    match layers.shared {
+        Some(shared) => format!(
+            "The source has about {runs} sorted runs over the same range of keys. Where two of \
+             them were read, {} of the keys of one are in the other.",
+            percent(shared)
+        ),
+        None => format!(
+            "The source has about {runs} sorted runs over the same range of keys, such as dumps \
+             behind each other. Whether they have the same keys the sample does not tell, so {} to \
+             all of the rows are stored, and the bounds have that. A larger --sample may tell.",
+            percent(1.0 / layers.depth)
+        ),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What was read of the user's data: stretches of rows, and how they lie in the order of keys.
 
+use super::layers::Layers;
+pub(super) use super::stretch::{Row, Seen, Stretch};
 use serde::Serialize;
 use std::collections::HashSet;
 
@@ -15,31 +17,6 @@ pub(super) const SAMPLE_BYTES_MIN: u64 = STRETCHES_MIN * STRETCH_BYTES_MIN;
 /// How many stretches a sample of so many bytes has.
 pub(super) fn stretches_of(sample_bytes: u64) -> u64 {
     (sample_bytes / STRETCH_BYTES_MIN).clamp(STRETCHES_MIN, STRETCHES)
-}
-
-/// Rows that stand together in the source.
-#[derive(Debug, Default)]
-pub(super) struct Stretch {
-    /// Where in the source it begins, from 0 to 1.
-    pub(super) at: f64,
-    /// How much of the source it is: bytes of a file, stored bytes of a database.
-    pub(super) units: u64,
-    pub(super) rows: Vec<Row>,
-}
-
-/// A key and a value.
-pub(super) type Row = (Vec<u8>, Vec<u8>);
-
-/// Which part of the source was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Seen {
-    /// All of it.
-    All,
-    /// Stretches from all over it.
-    Spread,
-    /// Only its beginning, since it cannot be read elsewhere.
-    Head,
 }
 
 /// How the source's order is related to that of the keys, as far as the sample shows.
@@ -77,6 +54,8 @@ pub(super) struct Sample {
     pub(super) distinct: u64,
     /// The sum over stretches of the different keys in each.
     pub(super) distinct_within: u64,
+    /// Sorted runs above each other, in which the same keys may be.
+    pub(super) layers: Option<Layers>,
     /// What the user should know of how it was read.
     pub(super) notes: Vec<String>,
 }
@@ -99,6 +78,7 @@ impl Sample {
             bytes: 0,
             distinct: 0,
             distinct_within: 0,
+            layers: None,
             notes,
             stretches,
         };
@@ -115,7 +95,21 @@ impl Sample {
         }
         sample.distinct = all.len() as u64;
         sample.order = order(&sample.stretches);
+        sample.layers = Layers::of(&sample.stretches, seen, 1);
         sample
+    }
+
+    /// Of so many files, of some of which the beginnings were read.
+    pub(super) fn of_files(mut self, files: usize) -> Sample {
+        self.layers = Layers::of(&self.stretches, self.seen, files);
+        self
+    }
+
+    /// The share of the places in which no row begins: they are within rows that are longer than a
+    /// stretch, and so may be as much of the source.
+    pub(super) fn share_without_rows(&self) -> f64 {
+        let empty = self.stretches.iter().filter(|stretch| stretch.rows.is_empty()).count();
+        if self.seen == Seen::All { 0.0 } else { empty as f64 / self.stretches.len().max(1) as f64 }
     }
 
     /// Units that were read.
@@ -150,6 +144,9 @@ impl Sample {
         let shared = within - self.distinct as f64;
         if self.seen == Seen::All {
             return self.distinct as f64;
+        }
+        if let Some(layers) = &self.layers {
+            return (all * layers.distinct).max(self.distinct as f64);
         }
         if shared < 1.0 {
             return all;
@@ -219,6 +216,7 @@ mod tests {
             at: 0.0,
             units: keys.len() as u64,
             rows: keys.iter().map(row).collect(),
+            ..Stretch::default()
         };
         let stretches = keys.iter().map(stretch).collect();
         Sample::new(stretches, Some(total), Seen::Spread, Vec::new())

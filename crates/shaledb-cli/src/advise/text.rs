@@ -62,7 +62,7 @@ pub(super) fn sample(path: &Path, options: &Options, sample_bytes: u64) -> Outco
     if lost * 4 > count {
         return Err(text.no_begin()?);
     }
-    let mut notes = Vec::new();
+    let mut notes = Vec::from_iter(rowless(&stretches, length_of_one));
     if lost > 0 {
         notes.push(format!(
             "In {lost} of {count} stretches no place was found where a record begins; they were \
@@ -74,6 +74,20 @@ pub(super) fn sample(path: &Path, options: &Options, sample_bytes: u64) -> Outco
         return Err(bad(&name, 1, "no row begins in what was read. Raise --sample"));
     }
     Ok(sample)
+}
+
+/// What is to be said of places in which no row begins.
+pub(super) fn rowless(stretches: &[Stretch], length: u64) -> Option<String> {
+    let empty = stretches.iter().filter(|stretch| stretch.rows.is_empty()).count();
+    (empty > 0).then(|| {
+        format!(
+            "In {empty} of {} places no row begins within {}: they are in longer rows, which are \
+             about as much of the source and were not read. The bounds are wider for it; a larger \
+             --sample narrows them.",
+            stretches.len(),
+            bytes(length)
+        )
+    })
 }
 
 /// The file, if any place of it can be read by itself.
@@ -102,6 +116,17 @@ pub(super) fn seekable(path: &Path, options: &Options) -> Outcome<Option<(File, 
     Ok((!is_array && !is_packed).then_some((file, meta.len())))
 }
 
+/// Whether a file begins as compressed ones do.
+fn is_packed(path: &Path) -> Outcome<bool> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
+    read.map_err(|error| Failure::file("read", path, &error))?;
+    Ok(rows::is_packed(&start))
+}
+
 /// Text has no zero bytes; what else is wrong with it the reader of rows says.
 pub(super) fn refuse_binary(file: &mut File, name: &str, options: &Options) -> Outcome<()> {
     let mut start = Vec::new();
@@ -127,6 +152,7 @@ pub(super) fn head(
     stop: &Arc<AtomicBool>,
 ) -> Outcome<Sample> {
     let source = source::open(path, stop)?;
+    let is_packed = is_packed(path)?;
     let mut rows =
         Rows::open(source.input, options).map_err(|problem| failure(problem, name, 0))?;
     let stretch_bytes = sample_bytes.min(16 << 20) / STRETCHES_OF_HEAD;
@@ -134,11 +160,17 @@ pub(super) fn head(
     let mut record = Record::default();
     let (mut bytes_read, mut of_stretch) = (0u64, 0u64);
     let mut is_whole = false;
-    while bytes_read < sample_bytes {
+    // How much was stored of the rows so far, when more was last asked for: all before it was used.
+    let mut known: Option<(u64, u64)> = None;
+    while bytes_read < sample_bytes || known.is_none() && source.total_bytes.is_some() {
+        let before = source.done_bytes.load(Ordering::Relaxed);
         let more = rows.next(&mut record).map_err(|problem| failure(problem, name, 0))?;
         if !more {
             is_whole = true;
             break;
+        }
+        if source.done_bytes.load(Ordering::Relaxed) > before && bytes_read > 0 {
+            known = Some((before, bytes_read));
         }
         let length = (record.key.len() + record.value.len()) as u64;
         (bytes_read, of_stretch) = (bytes_read + length, of_stretch + length);
@@ -157,6 +189,10 @@ pub(super) fn head(
         return Err(bad(name, rows.line().max(1), "there are no rows: nothing to advise on"));
     }
     let stored = source.done_bytes.load(Ordering::Relaxed);
+    let (stored, of_stored) = known.unwrap_or((stored, bytes_read));
+    let stored = stored.max(1) as f64;
+    // The last piece of a packed file may have the beginning of a block that was not used.
+    let piece = if is_packed { rows::PACKED_PIECE_BYTES as f64 } else { 0.0 };
     let mut notes = Vec::new();
     // Units are bytes of rows; the file's length says how many of them there are in all.
     let total = match (is_whole, source.total_bytes) {
@@ -168,7 +204,7 @@ pub(super) fn head(
                  better ones."
                     .to_owned(),
             );
-            Some((bytes_read as f64 * (total as f64 / stored.max(1) as f64).max(1.0)) as u64)
+            Some(((of_stored as f64 * total as f64 / stored) as u64).max(bytes_read))
         }
         (false, None) => {
             notes.push(format!(
@@ -182,7 +218,8 @@ pub(super) fn head(
     let whole = total.unwrap_or(bytes_read).max(1) as f64;
     stretches.iter_mut().for_each(|stretch| stretch.at /= whole);
     let seen = if is_whole { Seen::All } else { Seen::Head };
-    Ok(Sample::new(stretches, total, seen, notes))
+    let total_bound = if is_whole { 0.0 } else { piece / stored };
+    Ok(Sample { total_bound, ..Sample::new(stretches, total, seen, notes) })
 }
 
 /// A file that is read here and there.
@@ -332,7 +369,7 @@ impl<'a> Text<'a> {
         let mut stretch = Stretch {
             at: first as f64 / self.length as f64,
             units: (end - start) as u64,
-            rows: Vec::new(),
+            ..Stretch::default()
         };
         loop {
             match rows.next(&mut record) {

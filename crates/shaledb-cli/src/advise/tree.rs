@@ -61,7 +61,7 @@ pub(super) fn sample(tree: &mut dyn Browse, name: &str, sample_bytes: u64) -> Ou
         let Some((rows, units)) = rows else { continue };
         // Within one block tables tell no bytes of rows: then each row has those of the mean.
         let units = units.unwrap_or(((rows.len() as f64 * of_row) as u64).max(1));
-        stretches.push(Stretch { at: place as f64 / total as f64, units, rows });
+        stretches.push(Stretch { at: place as f64 / total as f64, units, rows, file: 0 });
     }
     let mut notes = Vec::new();
     if about.has_uncounted {
@@ -84,7 +84,7 @@ pub(super) fn sample(tree: &mut dyn Browse, name: &str, sample_bytes: u64) -> Ou
 fn head(about: &About, rows: Vec<Row>, is_whole: bool) -> Sample {
     let units: u64 = rows.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
     let of_row = units as f64 / rows.len() as f64;
-    let stretch = Stretch { at: 0.0, units, rows };
+    let stretch = Stretch { units, rows, ..Stretch::default() };
     if is_whole {
         return Sample::new(vec![stretch], Some(units), Seen::All, Vec::new());
     }

@@ -1,10 +1,13 @@
 //! From the bytes of a file to plain text: gzip and zstd are known by how they begin.
 
-use std::io::{self, Cursor, Read};
+use std::io::{self, BufReader, Cursor, Read};
 
 const GZIP: &[u8] = b"\x1f\x8b\x08";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// How much of a compressed file is read at once: little, so that what was read is what was used.
+pub const PACKED_PIECE_BYTES: usize = 8 << 10;
 
 /// What cannot be read as text, by how it begins, and what to do about it.
 const OTHERS: [(&[u8], &str); 4] = [
@@ -17,10 +20,13 @@ const OTHERS: [(&[u8], &str); 4] = [
 /// Plain bytes, and whether a mark of UTF-8 stood before them, which is taken off.
 pub(super) fn plain(input: Box<dyn Read>) -> io::Result<(Box<dyn Read>, bool)> {
     let (head, input) = begin(input)?;
+    let pieces = |input| BufReader::with_capacity(PACKED_PIECE_BYTES, input);
     let input: Box<dyn Read> = if head.starts_with(GZIP) {
-        Box::new(Unpacked { name: "gzip", from: flate2::read::MultiGzDecoder::new(input) })
+        let from = flate2::bufread::MultiGzDecoder::new(pieces(input));
+        Box::new(Unpacked { name: "gzip", from })
     } else if head.starts_with(ZSTD) {
-        Box::new(Unpacked { name: "zstd", from: zstd::stream::read::Decoder::new(input)? })
+        let from = zstd::stream::read::Decoder::with_buffer(pieces(input))?;
+        Box::new(Unpacked { name: "zstd", from })
     } else {
         Box::new(input)
     };

@@ -19,7 +19,7 @@ mod columns;
 mod reader;
 
 pub use columns::names;
-pub use input::{is_bad_input, is_packed};
+pub use input::{PACKED_PIECE_BYTES, is_bad_input, is_packed};
 pub use json::{KeyFields, Members, Name, text_of};
 pub use options::{Layout, Options};
 pub use reader::Rows;

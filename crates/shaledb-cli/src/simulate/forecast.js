@@ -31,6 +31,7 @@
         ["wanted", (sample) => sample.wanted],
         ["written", (sample) => sample.written],
       ]),
+      over("Waiting to be written", "bytes", bytes, [["waiting", (sample) => sample.waiting]]),
       over("Device, read and written", "bytes a second", rate, [
         ["device", (sample) => sample.device],
       ]),
@@ -44,10 +45,12 @@
       over("Bytes left to compact", "bytes", bytes, [["debt", (sample) => sample.debt]]),
       over("Size of each level", "bytes", bytes, levels)),
     el("section", {}, el("h2", {}, "Figures"),
-      table("By time", ["day", "files", "written", "device", "cores", "slowed", "last level"],
+      table("By time", [
+        "day", "files", "written", "waiting", "device", "cores", "slowed", "last level",
+      ],
         samples.map((sample, at) => [
-          String(days[at]), bytes(sample.space), rate(sample.written), rate(sample.device),
-          plain(sample.cores), percent(sample.slowed), sample.codec,
+          String(days[at]), bytes(sample.space), rate(sample.written), bytes(sample.waiting),
+          rate(sample.device), plain(sample.cores), percent(sample.slowed), sample.codec,
         ]))),
   );
   drawNew();

@@ -1,6 +1,6 @@
 //! `shale simulate`: what a database will cost, by the engine's own decisions on a model of files.
 
-mod units;
+pub(crate) mod units;
 mod measure;
 mod lab_row;
 mod lab_load;

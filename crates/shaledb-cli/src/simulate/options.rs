@@ -105,7 +105,8 @@ pub(crate) struct SimulateOptions {
     #[arg(long, value_name = "TIMES", help_heading = "Data")]
     ratio: Option<f64>,
 
-    /// The data has just been loaded in order or compacted, and not yet been written to
+    /// The data has just been loaded in order or compacted, and not yet been written to; with
+    /// --from only its size is taken, not its tables
     #[arg(long, help_heading = "Data")]
     compacted: bool,
 
@@ -159,7 +160,7 @@ pub(crate) struct SimulateOptions {
     #[arg(long, value_name = "COUNT", help_heading = "Machine")]
     cores: Option<f64>,
 
-    /// Memory of the machine [default: 32GiB]
+    /// Memory of the machine; 32GB is 32 * 1000^3, 32GiB 32 * 1024^3 [default: 32GiB]
     #[arg(long, value_parser = units::whole, value_name = "BYTES", help_heading = "Machine")]
     ram: Option<u64>,
 
@@ -220,6 +221,16 @@ impl SimulateOptions {
         if self.size.is_none() {
             told.taken("size of the data");
         }
+        let in_tables = start.existing.as_ref().map(Existing::rows);
+        if let Some(path) = self.from.as_ref().filter(|_| in_tables == Some(0.0))
+            && self.size.is_none()
+        {
+            let path = path.display();
+            return Err(Failure::usage(format!(
+                "{path} has no rows in tables. Those that were just written are in its log only, \
+                 which is not read: `shale compact {path}` brings them into tables. Or name --size"
+            )));
+        }
         let load = self.load(&start, &mut told)?;
         let mut scenario = Scenario {
             key_bytes: key,
@@ -234,8 +245,8 @@ impl SimulateOptions {
             costs,
         };
         scenario.check().map_err(Failure::usage)?;
-        // Of another size it is another tree.
-        if self.size.is_none() {
+        // Of another size it is another tree, and compacted another shape.
+        if self.size.is_none() && !self.compacted {
             scenario.existing = existing(&scenario, &start, &mut told);
         }
         if self.measure {

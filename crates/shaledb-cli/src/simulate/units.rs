@@ -34,6 +34,13 @@ pub(super) fn whole(text: &str) -> Result<u64, String> {
     Ok(size(text)?.round() as u64)
 }
 
+/// `40MB/s` or `40MB`, in whole bytes a second.
+pub(crate) fn rate(text: &str) -> Result<u64, String> {
+    let wrong = |_| format!("`{text}` is not a rate such as 40MB/s (powers of 1000) or 1.5MiB/s");
+    let bytes = text.trim();
+    whole(bytes.strip_suffix("/s").unwrap_or(bytes)).map_err(wrong)
+}
+
 /// `40MB/s`, or `unlimited`; of hours that are named, `0-8:5MB/s,8-20:60MB/s` (the others are 0).
 pub(super) fn rates(text: &str) -> Result<[f64; HOURS], String> {
     let rate = |text: &str| {

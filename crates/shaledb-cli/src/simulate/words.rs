@@ -55,11 +55,14 @@ pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast, told: &Told) -
         three_digits(totals.cores()),
         rate(totals.device_written()),
     ));
-    said.push(format!(
-        "Each byte of keys and values is written {} times to tables and {} times to the log.",
-        three_digits(totals.write_amp()),
-        three_digits(totals.logged / totals.written.max(1.0)),
-    ));
+    // Where nothing is written there is no byte of it.
+    if totals.written > 0.0 {
+        said.push(format!(
+            "Each byte of keys and values is written {} times to tables and {} times to the log.",
+            three_digits(totals.write_amp()),
+            three_digits(totals.logged / totals.written.max(1.0)),
+        ));
+    }
     if let Some(days) = life(scenario, totals) {
         said.push(format!("The device's life is used up after {}.", span(days)));
     }
@@ -88,9 +91,11 @@ pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast, told: &Told) -
         ));
     }
     if totals.refused > 0.0 {
+        let day = forecast.full_day.filter(|day| *day > 0.0);
         said.push(format!(
-            "Puts are refused for {:.1} % of the time, since the space limit is reached.",
-            100.0 * totals.refused / totals.seconds
+            "Puts are refused for {:.1} % of the time, since the space limit is reached{}.",
+            100.0 * totals.refused / totals.seconds,
+            day.map_or_else(String::new, |day| format!(" after {}", span(day))),
         ));
     }
     said.push(behind(scenario, forecast));
@@ -132,27 +137,27 @@ fn how_long(scenario: &Scenario, forecast: &Forecast) -> String {
 /// Whether the load falls behind, and from where on it would.
 fn behind(scenario: &Scenario, forecast: &Forecast) -> String {
     let (most, first) = (forecast.most.bytes_per_second, forecast.most.first.words());
+    // Levels that will change yet take more than they will.
+    let goes = format!("{}{}", rate(most), if forecast.most.is_warm { "" } else { " or less" });
     let demand = scenario.mean_demand();
     if demand.is_infinite() {
-        return format!("It takes {} for long; what gives first is {first}.", rate(most));
+        return format!("It takes {goes} for long; what gives first is {first}.");
     }
     if demand > most {
         format!(
-            "The load falls behind: {} is wanted, {} goes for long, and what gives first is \
+            "The load falls behind: {} is wanted, {goes} goes for long, and what gives first is \
              {first}.",
-            rate(demand),
-            rate(most)
+            rate(demand)
         )
     } else if forecast.falls_behind() {
         let waiting = forecast.samples.last().map_or(0.0, |sample| sample.waiting);
         format!(
-            "At the end of what was run {} wait to be written, though {} goes for long (what gives \
-             first is {first}).",
-            bytes(waiting as u64),
-            rate(most)
+            "At the end of what was run {} wait to be written, though {goes} goes for long (what \
+             gives first is {first}).",
+            bytes(waiting as u64)
         )
     } else {
-        format!("The load falls behind at {}, and what gives first is {first}.", rate(most))
+        format!("The load falls behind at {goes}, and what gives first is {first}.")
     }
 }
 
@@ -172,6 +177,13 @@ fn what_was_run(forecast: &Forecast) -> Option<String> {
             span(whole),
             span(run / count as f64)
         );
+    }
+    if forecast.hours_shorter > 1.05 {
+        text.push_str(&format!(
+            "{}The hours of the day were run {} times faster than they pass.",
+            if text.is_empty() { "" } else { " " },
+            three_digits(forecast.hours_shorter)
+        ));
     }
     if forecast.coarseness > 1.05 {
         let coarse = three_digits(forecast.coarseness);

@@ -1,0 +1,104 @@
+//! What long spans and large data come to: limits that are kept, answers that agree.
+
+use shaledb_forecast::{
+    Device, Effort, Forecast, Load, Machine, Order, Scenario, USUAL_WORK, costs_of_ratio, foresee,
+};
+
+fn scenario(start_bytes: f64, bytes_per_second: f64, days: f64) -> Scenario {
+    let device = Device {
+        bytes_per_second: 500e6,
+        reads_per_second: 20e3,
+        life_bytes: f64::INFINITY,
+        slower_each_year: 0.0,
+    };
+    Scenario {
+        key_bytes: 20.0,
+        value_bytes: 300.0,
+        start_bytes,
+        compacted: false,
+        existing: None,
+        load: Load::updates(bytes_per_second),
+        days,
+        machine: Machine { cores: 8.0, memory_bytes: 32 << 30, device, work: USUAL_WORK },
+        config: shaledb::Config::default(),
+        costs: costs_of_ratio(2.4),
+    }
+}
+
+fn little(scenario: &Scenario) -> Forecast {
+    let effort = Effort { flushes: 1_000.0, tables: 250.0, ..Effort::default() };
+    foresee(scenario, &effort, |_| {}).unwrap()
+}
+
+/// Data that grows reaches a limit on space: from then on puts are refused, and files stay below.
+#[test]
+fn a_limit_on_space_is_reached_and_kept() {
+    for (start, rate, inserts, ratio, full) in
+        [(100e9, 5e6, 0.2, 2.4, 8.0..16.0), (1e12, 10e6, 0.5, 4.0, 1.0..4.0)]
+    {
+        let mut scenario = scenario(start, rate, 365.0);
+        scenario.load.inserts = inserts;
+        scenario.costs = costs_of_ratio(ratio);
+        scenario.config.space_limit = 500_000_000_000;
+        let forecast = little(&scenario);
+        let most = forecast.space_peak();
+        assert!((0.9 * 500e9..=500e9).contains(&most), "{most:e}");
+        let day = forecast.full_day.unwrap();
+        assert!(full.contains(&day), "full after {day} days");
+        let refused = forecast.totals.refused / forecast.totals.seconds;
+        assert!(refused > 0.9, "{refused}");
+        assert!(forecast.totals.write_amp() < 100.0, "{}", forecast.totals.write_amp());
+    }
+    // From nothing, within hours of a year, before any row is dropped for its age.
+    let mut scenario = scenario(0.0, 20e6, 365.0);
+    (scenario.load.inserts, scenario.load.order) = (1.0, Order::Ascending);
+    scenario.load.retention_days = Some(90.0);
+    scenario.config.space_limit = 300_000_000_000;
+    let forecast = little(&scenario);
+    let hours = 24.0 * forecast.full_day.unwrap();
+    assert!((7.0..12.0).contains(&hours), "full after {hours} hours");
+    assert_eq!(forecast.stretches.len(), 8);
+}
+
+/// What goes for long is no more than what was written while as much as goes was written, and what
+/// is wanted and what is had are told alike.
+#[test]
+fn what_goes_for_long_is_what_went() {
+    for (rate, flushes) in [(60e6, 1_000.0), (36e6, 10_000.0)] {
+        let mut scenario = scenario(2e12, rate, 30.0);
+        scenario.machine.device.bytes_per_second = 600e6;
+        let effort = Effort { flushes, tables: 250.0, ..Effort::default() };
+        let forecast = foresee(&scenario, &effort, |_| {}).unwrap();
+        let (most, went) =
+            (forecast.most.bytes_per_second, forecast.totals.written / forecast.totals.seconds);
+        assert!(went < rate && most < 1.1 * went, "{most:e} goes, {went:e} went");
+        assert_eq!(forecast.most.is_warm, flushes == 10_000.0);
+    }
+}
+
+/// A day that is too long to be run is run faster, and comes to much the same.
+#[test]
+fn hours_that_are_run_faster_come_to_the_same() {
+    let mut scenario = scenario(100e9, 10e6, 365.0);
+    scenario.load.bytes_per_second[..12].fill(40e6);
+    scenario.machine.device.bytes_per_second = 350e6;
+    let careful = Effort { flushes: 8_000.0, ..Effort::default() };
+    let (fast, slow) = (little(&scenario), foresee(&scenario, &careful, |_| {}).unwrap());
+    assert!(fast.hours_shorter > 6.0 * slow.hours_shorter && slow.hours_shorter > 1.0);
+    let near = |of: fn(&Forecast) -> f64, by: f64| {
+        let (one, other) = (of(&fast), of(&slow));
+        assert!((one / other - 1.0).abs() < by, "{one} {other}");
+    };
+    near(|forecast| forecast.totals.write_amp(), 0.15);
+    near(|forecast| forecast.totals.slowed_share(), 0.25);
+    // What waits in the evening is told as of real hours.
+    let most = |forecast: &Forecast| {
+        forecast.samples.iter().map(|sample| sample.waiting).fold(0.0, f64::max)
+    };
+    near(most, 0.8);
+    for forecast in [&fast, &slow] {
+        assert!((1e11..1e12).contains(&most(forecast)), "{:e}", most(forecast));
+        let end = forecast.samples.last().unwrap().day;
+        assert!((end - 1.0).abs() < 0.01, "a day was run: {end}");
+    }
+}
