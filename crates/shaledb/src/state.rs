@@ -10,9 +10,9 @@
 //!
 //! - A memtable is sealed between two commits, so memtables never overlap in sequence numbers, and
 //!   neither do the tables flushed from them.
-//! - Level 0 is sorted by largest, then smallest sequence number. All entries of an ingested table have one
-//!   sequence number, given out after everything older was sealed, so it does not lie within the
-//!   span of a flushed table.
+//! - Level 0 is sorted by largest, then smallest sequence number. All entries of an ingested table
+//!   have one sequence number, given out after everything older was sealed, so it does not lie
+//!   within the span of a flushed table.
 //! - A compaction takes, with a version of a key, all older versions of that key in its levels.
 //!
 //! While a compaction is installed in stages, and after one that ended between two, lower sources
