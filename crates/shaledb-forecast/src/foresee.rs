@@ -31,6 +31,8 @@ const STRETCHES_OF_DAYS: usize = 3;
 /// wait then are little beside what it writes.
 const DAY_FLUSHES: f64 = 400.0;
 const DAY_SHARE: f64 = 0.05;
+/// One day of such a load is run as it is up to so many times the effort.
+const LONG_DAY: f64 = 8.0;
 /// Where as much is written as goes, levels stay as they are after so much of the data was written
 /// (measured for 100 GB to 2 TB: a tenth to a ninth); until then more goes than for long.
 const WARM: f64 = 0.15;
@@ -238,7 +240,12 @@ fn full_day(samples: &[Sample], stretches: &[Stretch]) -> Option<f64> {
 /// Whether all of the time can be run.
 fn is_short(scenario: &Scenario, effort: &Effort) -> bool {
     let demand = scenario.mean_demand();
-    demand.is_finite() && flushes_of_a_day(scenario, demand) * scenario.days <= effort.flushes
+    // Not all hours are alike in one day: that is run as it is, if it can be.
+    let suffices = match scenario.varies() && scenario.days <= 1.0 {
+        true => LONG_DAY * effort.flushes,
+        false => effort.flushes,
+    };
+    demand.is_finite() && flushes_of_a_day(scenario, demand) * scenario.days <= suffices
         || demand.is_infinite()
             && scenario.days * DAY * 200e6 / memtable(scenario) <= effort.flushes
 }
@@ -286,12 +293,17 @@ fn room(scenario: &Scenario, effort: &Effort) -> f64 {
     }
     let most = (0..=HOURS).map(|part| bytes_on(scenario, scenario.days * part as f64 / 24.0));
     let most = most.fold(scenario.start_bytes, f64::max);
+    // More than what the best codec makes of it has no room in any case: what is tried is near what
+    // is found, and no tree of far more is made.
+    let best = scenario.costs.0.iter().map(|cost| cost.ratio).fold(1.0, f64::min).max(0.01);
+    let tried = most.min(1.2 * limit / best);
     let fits = |tables_of| {
-        let run = Run::new(scenario, most, table_bytes(scenario, tables_of, effort));
-        if run.left_out > 0.0 { most - run.left_out } else { f64::INFINITY }
+        let run = Run::new(scenario, tried, table_bytes(scenario, tables_of, effort));
+        if run.left_out > 0.0 { tried - run.left_out } else { f64::INFINITY }
     };
     // With tables as large as those of what has room.
-    fits(fits(most).min(most))
+    let found = fits(fits(tried).min(tried));
+    if found.is_infinite() && tried < most { tried } else { found }
 }
 
 /// The first day on which something is so, if it stays so until `to` and is so there.
@@ -340,7 +352,7 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
     // Half of it to find the shape that stays.
     let can_run = |count: usize| effort.flushes / count as f64 / of_day / 2.0;
     let count = match varies && can_run(STRETCHES) < 1.0 {
-        _ if steady => 1,
+        _ if steady || varies && scenario.days <= 1.0 => 1,
         true => STRETCHES_OF_DAYS,
         false => STRETCHES,
     };
@@ -380,6 +392,12 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
         coarseness = coarseness.max(table as f64 / scenario.config.table_bytes as f64);
         let mut run = Run::new(&worn, bytes, table);
         (run.age_days, run.pace) = (middle.floor(), pace);
+        // Before it is full, no more is written than there is time for.
+        let span = if fills.is_some() && !is_full { to_day - from_day } else { f64::INFINITY };
+        let (warm_days, run_days) = match varies {
+            true => (warm_days, run_days),
+            false => (warm_days.min(span / 2.0), run_days.min(span / 2.0)),
+        };
         run.until(warm_days * DAY, f64::INFINITY, |_| {});
         let _ = run.take_totals();
         if is_full && !varies {

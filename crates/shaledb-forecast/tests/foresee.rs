@@ -60,6 +60,29 @@ fn a_limit_on_space_is_reached_and_kept() {
     assert_eq!(forecast.stretches.len(), 8);
 }
 
+/// Far more than has room would be written: the limit is found all the same, and met when it is
+/// full, however much of the time may be run.
+#[test]
+fn a_limit_that_is_soon_full_is_found() {
+    let usual = Effort::default();
+    let few = Effort { flushes: 1_000.0, tables: 250.0, ..Effort::default() };
+    for (start, rate, limit, hours, effort) in [
+        (100e9, 100e6, 500e9, 1.5..5.0, &few),
+        (10e9, 20e6, 60e9, 0.8..3.0, &few),
+        (1e9, 1e6, 25e9, 8.0..24.0, &usual),
+        (0.0, 20e6, 300e9, 6.0..13.0, &usual),
+    ] {
+        let mut scenario = scenario(start, rate, 365.0);
+        scenario.load.inserts = 1.0;
+        scenario.config.space_limit = limit as u64;
+        let forecast = foresee(&scenario, effort, |_| {}).unwrap();
+        let day = forecast.full_day.unwrap_or_else(|| panic!("{start:e} {rate:e} {limit:e}"));
+        assert!(hours.contains(&(24.0 * day)), "{start:e} {limit:e}: after {} hours", 24.0 * day);
+        assert!(forecast.space_peak() <= limit, "{:e}", forecast.space_peak());
+        assert!(forecast.totals.refused > 0.9 * forecast.totals.seconds);
+    }
+}
+
 /// What goes for long is no more than what was written while as much as goes was written, and what
 /// is wanted and what is had are told alike.
 #[test]

@@ -91,11 +91,15 @@ pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast, told: &Told) -
         ));
     }
     if totals.refused > 0.0 {
-        let day = forecast.full_day.filter(|day| *day > 0.0);
+        let day = forecast.full_day;
         said.push(format!(
             "Puts are refused for {:.1} % of the time, since the space limit is reached{}.",
             100.0 * totals.refused / totals.seconds,
-            day.map_or_else(String::new, |day| format!(" after {}", span(day))),
+            match day {
+                Some(day) if day > 0.0 => format!(" after {}", span(day)),
+                Some(_) => " from the beginning".to_owned(),
+                None => String::new(),
+            },
         ));
     }
     said.push(behind(scenario, forecast));
