@@ -13,8 +13,10 @@
 
 namespace shale_sql {
 
-// How many rows a search may keep: they take up to 300 bytes each. InnoDB's limit is as many bytes.
-constexpr size_t kMostRows = 2000000000 / 300;
+// How many rows a search may keep: InnoDB's limit of bytes. One in a list takes some 100 bytes, one
+// that was found 200 more.
+constexpr size_t kMostRows = 2000000000 / 100;
+constexpr size_t kFoundRow = 2;
 
 class WordList {
  public:

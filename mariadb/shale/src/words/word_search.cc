@@ -36,6 +36,12 @@ bool passes_over(const WordQuery &query, const WordStep &step) {
   return step.oper == WordOper::kIgnore || (step.oper == WordOper::kExist && step.narrows);
 }
 
+// Whether rows may be in the set after the step that were not before it.
+bool adds(const WordStep &step) {
+  if (step.oper == WordOper::kExist) return !step.narrows;
+  return step.oper != WordOper::kIgnore && step.oper != WordOper::kNegate;
+}
+
 // Steps of one kind are made together; a group's ends are made alone.
 bool are_alike(const WordStep &a, const WordStep &b) {
   if (a.what != WordStep::What::kLeaf || b.what != WordStep::What::kLeaf) return false;
@@ -129,12 +135,19 @@ Error WordSearch::begin_words() {
   const auto is_word = [](const List &list) { return list.is_word; };
   const auto words = std::count_if(lists_.begin(), lists_.end(), is_word);
   const size_t ahead = kMostAhead / (static_cast<size_t>(words) + 1) + 1;
-  size_t open = 0;
+  const auto is_required = [](const List &list) { return list.is_word && list.is_required; };
+  size_t required = std::min<size_t>(
+      static_cast<size_t>(std::count_if(lists_.begin(), lists_.end(), is_required)), kMostOpen);
+  size_t others = kMostOpen - required;
   for (List &list : lists_) {
     if (!list.is_word) continue;
     const std::string &form = *terms_[list.terms[0]].form;
-    // The words of a single row take no scan.
-    if (reader_.of_row != nullptr || open++ < kMostOpen) {
+    // The words of a single row take no scan. Those that rows must have come first: by their lists
+    // rows are looked for.
+    size_t &left = list.is_required ? required : others;
+    const bool is_open = left != 0;
+    if (is_open) left--;
+    if (reader_.of_row != nullptr || is_open) {
       list.rows = std::make_unique<OneWord>(reader_, form);
     } else {
       list.rows = std::make_unique<WordInParts>(reader_, form, ahead);
@@ -193,9 +206,23 @@ bool WordSearch::has_doubts(const WordQuery &query) const {
   for (size_t list : list_of_) {
     for (size_t term : lists_[list].terms) uses[term]++;
   }
-  return std::any_of(query.steps.begin(), query.steps.end(), [&](const WordStep &step) {
-    return passes_over(query, step) && uses[lists_[list_of_[step.leaf]].terms[0]] > 1;
-  });
+  // What is found has been in the set since the last step that adds to it: behind that step the set
+  // is never empty, or nothing is found.
+  size_t depth = 0, added = 0;
+  for (size_t at = 0; at < query.steps.size(); at++) {
+    const WordStep &step = query.steps[at];
+    if (step.what == WordStep::What::kBegin) depth++;
+    if (step.what == WordStep::What::kEnd) depth--;
+    if (step.what != WordStep::What::kBegin && depth == 0 && adds(step)) added = at;
+  }
+  for (size_t at = 0; at < query.steps.size(); at++) {
+    const WordStep &step = query.steps[at];
+    if (step.what == WordStep::What::kBegin) depth++;
+    if (step.what == WordStep::What::kEnd) depth--;
+    if (!passes_over(query, step) || (depth == 0 && at > added)) continue;
+    if (uses[lists_[list_of_[step.leaf]].terms[0]] > 1) return true;
+  }
+  return false;
 }
 
 // Which lists InnoDB has read: their rows count for ranks.
@@ -383,7 +410,7 @@ void WordSearch::add_found(const std::string &row) {
   auto &counts = found_.back().counts;
   counts.reserve(state.terms.size());
   for (size_t term : state.terms) counts.emplace_back(term, 0);
-  kept_ += 1 + counts.size() / kCountsOfRow;
+  kept_ += kFoundRow + counts.size() / kCountsOfRow;
   const auto is_before = [](const auto &count, size_t term) { return count.first < term; };
   for (size_t number : matched_) {
     const List &list = lists_[number];
@@ -480,7 +507,7 @@ Error WordSearch::add_word(const std::string &form, size_t number,
     const auto [place, is_new] = places->emplace(word.primary(), found_.size());
     if (is_new) {
       found_.push_back({place->first, 0, {}});
-      kept_++;
+      kept_ += kFoundRow;
     }
     found_[place->second].counts.emplace_back(number, word.counts()[0]);
   }
