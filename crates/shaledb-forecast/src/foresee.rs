@@ -339,16 +339,18 @@ fn straight(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)
     Ran { samples, stretches: vec![stretch], coarseness, end_bytes, hours_shorter: 1.0 }
 }
 
-fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)) -> Ran {
-    let changes = (bytes_on(scenario, scenario.days) / scenario.start_bytes.max(1.0) - 1.0).abs();
-    let slows = scenario.machine.device.slower_each_year * scenario.days / 365.0;
-    // After some time it is in the shape of a tree that is written to.
-    let worn = Scenario { compacted: false, existing: None, ..scenario.clone() };
-    let room = room(&worn, effort);
-    let steady = changes < STEADY && slows < STEADY && room.is_infinite();
-    let demand = scenario.mean_demand();
+/// How much of each stretch is run.
+struct Paced {
+    count: usize,
+    /// See [`Run::pace`].
+    pace: f64,
+    warm_days: f64,
+    run_days: f64,
+}
+
+fn paced(scenario: &Scenario, effort: &Effort, steady: bool) -> Paced {
     let varies = scenario.varies();
-    let of_day = flushes_of_a_day(scenario, demand.min(200e6));
+    let of_day = flushes_of_a_day(scenario, scenario.mean_demand().min(200e6));
     // Half of it to find the shape that stays.
     let can_run = |count: usize| effort.flushes / count as f64 / of_day / 2.0;
     let count = match varies && can_run(STRETCHES) < 1.0 {
@@ -364,7 +366,18 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
         true => can_run.floor().max(1.0).min(scenario.days) * pace,
         false => can_run,
     };
-    let warm_days = if varies { pace } else { run_days };
+    Paced { count, pace, run_days, warm_days: if varies { pace } else { run_days } }
+}
+
+fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)) -> Ran {
+    let changes = (bytes_on(scenario, scenario.days) / scenario.start_bytes.max(1.0) - 1.0).abs();
+    let slows = scenario.machine.device.slower_each_year * scenario.days / 365.0;
+    // After some time it is in the shape of a tree that is written to.
+    let worn = Scenario { compacted: false, existing: None, ..scenario.clone() };
+    let room = room(&worn, effort);
+    let steady = changes < STEADY && slows < STEADY && room.is_infinite();
+    let (demand, varies) = (scenario.mean_demand(), scenario.varies());
+    let Paced { count, pace, warm_days, run_days } = paced(scenario, effort, steady);
     let mut coarseness: f64 = 1.0;
     // Bytes that are there at the beginning of a stretch, by what was really written before it.
     let mut there = scenario.start_bytes;

@@ -91,16 +91,7 @@ pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast, told: &Told) -
         ));
     }
     if totals.refused > 0.0 {
-        let day = forecast.full_day;
-        said.push(format!(
-            "Puts are refused for {:.1} % of the time, since the space limit is reached{}.",
-            100.0 * totals.refused / totals.seconds,
-            match day {
-                Some(day) if day > 0.0 => format!(" after {}", span(day)),
-                Some(_) => " from the beginning".to_owned(),
-                None => String::new(),
-            },
-        ));
+        said.push(refused(forecast));
     }
     said.push(behind(scenario, forecast));
     if let Some(existing) = &scenario.existing {
@@ -125,6 +116,19 @@ pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast, told: &Told) -
         said.push(part);
     }
     said
+}
+
+/// From when on and for how long puts are refused.
+fn refused(forecast: &Forecast) -> String {
+    let since = match forecast.full_day {
+        Some(day) if day > 0.0 => format!(" after {}", span(day)),
+        Some(_) => " from the beginning".to_owned(),
+        None => String::new(),
+    };
+    format!(
+        "Puts are refused for {:.1} % of the time, since the space limit is reached{since}.",
+        100.0 * forecast.totals.refused / forecast.totals.seconds,
+    )
 }
 
 /// How long at once less is written than should be.
