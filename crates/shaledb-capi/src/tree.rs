@@ -209,18 +209,22 @@ pub unsafe extern "C" fn shale_tree_estimate(
         let lower = lower.unwrap_or(&[]);
         // SAFETY: a live handle.
         let tree = &unsafe { handle(tree, "tree") }?.tree;
-        let wanted = |wanted: bool| wanted.then_some(());
-        let estimate = || tree.estimate_rows(lower, upper, exact_max);
-        let found = wanted(!rows.is_null()).map(|()| estimate()).transpose()?;
-        let bytes = || tree.approximate_bytes(lower, upper);
-        let bytes = wanted(!size.is_null()).map(|()| bytes()).transpose()?;
-        // SAFETY: NULL or places, for numbers and a truth.
-        unsafe {
-            if let Some(found) = found {
+        let found = match rows.is_null() {
+            true => None,
+            false => Some(tree.estimate_rows(lower, upper, exact_max)?),
+        };
+        if !size.is_null() {
+            let found = tree.approximate_bytes(lower, upper)?;
+            // SAFETY: a place for a number.
+            unsafe { store(size, "size", found) }?;
+        }
+        if let Some(found) = found {
+            // SAFETY: a place for a number, NULL or one for a truth.
+            unsafe {
                 store(rows, "rows", found.rows)?;
                 store_if_wanted(exact, found.exact);
             }
-            bytes.map_or(Ok(()), |bytes| store(size, "size", bytes))
         }
+        Ok(())
     })
 }

@@ -409,7 +409,6 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
       !has_null(key_info, key, parts)) {
     end_scan();
     scan_.index = nullptr;
-    scan_.is_of_prefix = scan_.ends_in_range = scan_.is_of_before = false;
     if (parts != whole) {
       scan_.key.clear();
       index.codec->pack_tuple(key, whole, &scan_.key);
@@ -430,7 +429,6 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
     // The place is the end of the index.
     end_scan();
     scan_.index = &index;
-    scan_.is_of_prefix = scan_.ends_in_range = scan_.is_of_before = false;
     scan_.upper.clear();
     scan_.gap = Gap::kUpper;
     return finish_read(HA_ERR_KEY_NOT_FOUND, buf);

@@ -328,13 +328,13 @@ class ha_shale final : public handler {
   void end_scan() {
     scan_.cursor.end();
     scan_.trx = nullptr;
+    scan_.is_of_prefix = scan_.ends_in_range = scan_.is_of_before = false;
     scan_.cells.reset();
     ahead_.clear();
     ranges_ = Ranges();
   }
   int add_entries(uchar *buf, shale_txn *txn, range_id_t range);
-  int fetch_rows(shale_txn *txn);
-  int fill_ahead(uchar *buf, shale_txn *txn);
+  int fetch_rows(shale_txn *txn), fill_ahead(uchar *buf, shale_txn *txn);
   int step_ahead(uchar *buf);
 
   // Reading several ranges (ha_multi)

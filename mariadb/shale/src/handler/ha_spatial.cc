@@ -97,7 +97,6 @@ bool ha_shale::take_found(const Index &index, const uchar *window, enum ha_rkey_
     scan_.of = found.of;
     scan_.actions = found.actions;
     scan_.gap = Gap::kNone;
-    scan_.is_of_prefix = scan_.ends_in_range = false;
     scan_.lower.clear();
     scan_.upper.clear();
     scan_.may_be_outdated = trx->rewrote();

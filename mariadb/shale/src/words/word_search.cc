@@ -208,19 +208,19 @@ bool WordSearch::has_doubts(const WordQuery &query) const {
   }
   // What is found has been in the set since the last step that adds to it: behind that step the set
   // is never empty, or nothing is found.
-  size_t depth = 0, added = 0;
-  for (size_t at = 0; at < query.steps.size(); at++) {
-    const WordStep &step = query.steps[at];
-    if (step.what == WordStep::What::kBegin) depth++;
+  size_t depth = 0;
+  bool before_more = false;
+  for (const WordStep &step : query.steps) {
+    if (step.what == WordStep::What::kBegin) {
+      depth++;
+      continue;
+    }
     if (step.what == WordStep::What::kEnd) depth--;
-    if (step.what != WordStep::What::kBegin && depth == 0 && adds(step)) added = at;
-  }
-  for (size_t at = 0; at < query.steps.size(); at++) {
-    const WordStep &step = query.steps[at];
-    if (step.what == WordStep::What::kBegin) depth++;
-    if (step.what == WordStep::What::kEnd) depth--;
-    if (!passes_over(query, step) || (depth == 0 && at > added)) continue;
-    if (uses[lists_[list_of_[step.leaf]].terms[0]] > 1) return true;
+    if (depth == 0 && before_more && adds(step)) return true;
+    if (!passes_over(query, step)) continue;
+    if (uses[lists_[list_of_[step.leaf]].terms[0]] < 2) continue;
+    if (depth != 0) return true;
+    before_more = true;
   }
   return false;
 }
