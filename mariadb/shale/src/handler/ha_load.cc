@@ -7,6 +7,7 @@
 #include "engine/errors.h"
 #include "engine/settings.h"
 #include "txn/trx.h"
+#include "words/word_codec.h"
 
 using namespace shale_sql;
 
@@ -136,9 +137,11 @@ void ha_shale::begin_words(ha_rows rows) {
 }
 
 // The row is written. Its words are once those of many rows take some megabytes.
-int ha_shale::add_words(const RowKeys &keys) {
+int ha_shale::add_words(const uchar *row, std::string_view primary_key) {
   for (size_t place = 1; place < indexes_.size(); place++) {
-    if (indexes_[place].many != nullptr) load_.words[place].add(keys.many[place], keys.primary);
+    const ManyCodec *many = indexes_[place].many.get();
+    if (many == nullptr) continue;
+    load_.words[place].add(static_cast<const WordCodec &>(*many), row, primary_key);
   }
   // Each partition has a handler, and words, of its own.
   return write_words(kWordBytes / partitions_of(table));

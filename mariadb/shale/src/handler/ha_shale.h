@@ -496,7 +496,7 @@ class ha_shale final : public handler {
     std::vector<shale_sql::WordBuffer> words;
   };
   void begin_words(ha_rows rows);
-  int add_words(const RowKeys &keys);
+  int add_words(const uchar *row, std::string_view primary_key);
   int write_words(size_t most);
   int end_words();
   void begin_copy(bool ignore);

@@ -8,7 +8,8 @@
 
 using namespace shale_sql;
 
-// The keys of a row in all indexes, its hidden key aside.
+// The keys of a row in all indexes, its hidden key aside, and those of words if they are not
+// written later.
 void ha_shale::pack_keys(const uchar *row, RowKeys *keys) const {
   size_t count = indexes_.size();
   keys->keys.resize(count);
@@ -23,7 +24,7 @@ void ha_shale::pack_keys(const uchar *row, RowKeys *keys) const {
     keys->keys[place].clear();
     keys->values[place].clear();
     if (indexes_[place].many != nullptr) {
-      indexes_[place].many->pack(row, keys->primary, &keys->many[place]);
+      if (load_.words.empty()) indexes_[place].many->pack(row, keys->primary, &keys->many[place]);
       continue;
     }
     const KeyCodec &codec = *indexes_[place].codec;
@@ -158,7 +159,7 @@ int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
   }
   if (error == 0 && is_building()) add_building(nullptr, {}, row, keys.primary);
   error = end_row(error);
-  return error != 0 || load_.words.empty() ? error : add_words(keys);
+  return error != 0 || load_.words.empty() ? error : add_words(row, keys.primary);
 }
 
 // Whether a number of a row that a duplicate keeps out counts as given, as InnoDB has it: REPLACE

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/settings.h"
+#include "plugin/huge_pages.h"
 #include "tables/query_cache.h"
 #include "tables/shared_table.h"
 #include "txn/in_doubt.h"
@@ -58,8 +59,9 @@ class Syncer {
  private:
   void run() {
     std::unique_lock<std::mutex> lock(lock_);
-    bool failing = false;
+    bool failing = false, pages = false;
     while (!wake_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; })) {
+      if (!pages) pages = except_advised_from_small_pages();
       engine().in_doubt.try_again();
       if (settings::globals.durability != settings::kPeriodic) continue;
       lock.unlock();

@@ -103,6 +103,14 @@ std::string WordForms::prefix_of(std::string_view folded) const {
   return form;
 }
 
+bool WordForms::form_of(const Token &token, std::string *form) const {
+  if (!has_length(token)) return false;
+  const std::string folded = fold(token.text);
+  if (is_stopword({folded, token.chars})) return false;
+  append(folded, form);
+  return true;
+}
+
 bool WordForms::is_stopword(const Token &token) const {
   if (!rules_.stopwords) return false;
   if (rules_.stopword_collation != 0) {

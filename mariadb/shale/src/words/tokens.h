@@ -58,6 +58,8 @@ class WordForms {
   std::string prefix_of(std::string_view folded) const;
   // Whether others may begin so, too.
   bool has_rough_prefixes() const { return collation_.has_levels(); }
+  // The form of a token as it is in a text; false: it goes into no index.
+  bool form_of(const Token &token, std::string *form) const;
   // Passes over a form.
   bool skip(Reader *key) const { return collation_.skip(key, 0); }
 

@@ -4,8 +4,6 @@
 
 #include "server.h"
 
-#include "words/parser_plugin.h"
-
 #include <algorithm>
 
 namespace shale_sql {
@@ -43,54 +41,31 @@ void WordCodec::text_of(const uchar *record, std::string *text,
   dbug_tmp_restore_column_map(&table_->read_set, all);
 }
 
-void WordCodec::find_words(std::string_view column, size_t begin,
-                           std::vector<Place> *places) const {
-  Tokens tokens(forms_.charset(), column);
-  for (Token token; tokens.next(&token);) {
-    if (!forms_.has_length(token)) continue;
-    const std::string folded = forms_.fold(token.text);
-    if (forms_.is_stopword({folded, token.chars})) continue;
-    places->push_back({{}, begin + tokens.place_of(token)});
-    forms_.append(folded, &places->back().form);
-  }
-}
-
-void WordCodec::parse_words(std::string_view column, size_t *count,
-                            std::vector<Place> *places) const {
-  for (const ParsedWord &word : parse_document(forms_, column, false)) {
-    const size_t number = (*count)++;
-    const std::string folded = forms_.fold(word.text);
-    if (!forms_.is_indexed({folded, word.chars})) continue;
-    places->push_back({{}, number});
-    forms_.append(folded, &places->back().form);
-  }
-}
-
 void WordCodec::pack(const uchar *record, std::string_view primary, ManyEntries *out) const {
-  std::string text;
-  std::vector<size_t> begins;
-  text_of(record, &text, &begins);
+  struct Place {
+    size_t begin, bytes;  // its word's form, in `forms`
+    uint64_t at;
+  };
   std::vector<Place> places;
-  size_t count = 0;
-  for (size_t column = 0; column < begins.size(); column++) {
-    const size_t end = column + 1 < begins.size() ? begins[column + 1] - 1 : text.size();
-    const std::string_view words(text.data() + begins[column], end - begins[column]);
-    if (forms_.parser() != nullptr) {
-      parse_words(words, &count, &places);
-    } else {
-      find_words(words, begins[column], &places);
-    }
-  }
-  // Places of one word stay in their order.
-  std::stable_sort(places.begin(), places.end(),
-                   [](const Place &a, const Place &b) { return a.form < b.form; });
+  std::string forms;
+  each_token(record, [&](const Token &token, uint64_t at) {
+    const size_t begin = forms.size();
+    if (forms_.form_of(token, &forms)) places.push_back({begin, forms.size() - begin, at});
+  });
+  const auto form_of = [&](const Place &place) {
+    return std::string_view(forms).substr(place.begin, place.bytes);
+  };
+  std::sort(places.begin(), places.end(), [&](const Place &a, const Place &b) {
+    const int order = form_of(a).compare(form_of(b));
+    return order != 0 ? order < 0 : a.at < b.at;
+  });
   out->clear();
-  size_t last = 0;
+  uint64_t last = 0;
   for (size_t i = 0; i < places.size(); i++) {
-    if (i == 0 || places[i].form != places[i - 1].form) {
+    if (i == 0 || form_of(places[i]) != form_of(places[i - 1])) {
       out->emplace_back();
-      out->back().key.reserve(places[i].form.size() + primary.size());
-      out->back().key.assign(places[i].form).append(primary);
+      out->back().key.reserve(places[i].bytes + primary.size());
+      out->back().key.assign(form_of(places[i])).append(primary);
       last = 0;
     }
     append_varint(&out->back().value, places[i].at - last);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "codec/many_codec.h"
+#include "words/parser_plugin.h"
 #include "words/tokens.h"
 
 #include <string>
@@ -30,18 +31,31 @@ class WordCodec : public ManyCodec {
                   std::string_view *primary) const override;
 
   const WordForms &forms() const { return forms_; }
+  // `take(token, place)` of all that stands between others, also what is in no index, in the order
+  // of its places.
+  template <class Take>
+  void each_token(const uchar *record, Take take) const {
+    std::string text;
+    std::vector<size_t> begins;
+    text_of(record, &text, &begins);
+    size_t words = 0;
+    for (size_t column = 0; column < begins.size(); column++) {
+      const size_t end = column + 1 < begins.size() ? begins[column + 1] - 1 : text.size();
+      const std::string_view part(text.data() + begins[column], end - begins[column]);
+      if (forms_.parser() != nullptr) {
+        for (const ParsedWord &word : parse_document(forms_, part, false)) {
+          take(Token{word.text, word.chars}, words++);
+        }
+        continue;
+      }
+      Tokens tokens(forms_.charset(), part);
+      for (Token token; tokens.next(&token);) take(token, begins[column] + tokens.place_of(token));
+    }
+  }
   // The texts of the columns, in one, as positions count, and where each column begins.
   void text_of(const uchar *record, std::string *text, std::vector<size_t> *begins) const;
 
  private:
-  struct Place {
-    std::string form;
-    size_t at;
-  };
-  void find_words(std::string_view column, size_t begin, std::vector<Place> *places) const;
-  // `count`: of the words before this column, and becomes that of those after it.
-  void parse_words(std::string_view column, size_t *count, std::vector<Place> *places) const;
-
   TABLE *table_;
   std::vector<Field *> fields_;
   WordForms forms_;
