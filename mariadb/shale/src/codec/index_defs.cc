@@ -53,7 +53,7 @@ std::string kind_of(const Field *field) {
 
 RowEnd row_end_of(const TABLE *table, const TableDef &def) {
   RowEnd end;
-  if (!table->versioned(VERS_TIMESTAMP) || def.forms.empty()) return end;
+  if (!table->versioned() || def.forms.empty()) return end;
   const Field *wanted = table->vers_end_field();
   size_t place = 0;
   for (Field **field = table->field; *field != wanted; field++) {

@@ -138,7 +138,7 @@ int ha_shale::scan_other(const Link &link, const std::string &key, bool *found) 
 
 // Whether a row of a system-versioned table is one of the past, which foreign keys do not know.
 bool ha_shale::is_past(const uchar *row) const {
-  if (!table->versioned(VERS_TIMESTAMP)) return false;
+  if (!table->versioned()) return false;
   const Field *end = table->vers_end_field();
   return !end->is_max(end->ptr_in_record(row));
 }

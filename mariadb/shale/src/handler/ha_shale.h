@@ -1,9 +1,9 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
 // close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi, ha_spatial, ha_words (reading),
-// ha_write, ha_unique, ha_load, ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl
-// (create, drop, rename, empty), ha_foreign (foreign keys for the server), ha_alter (in place),
-// ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence, ha_move
-// (a table as a file).
+// ha_write, ha_versions, ha_unique, ha_load, ha_rewrite, ha_references, ha_cascade, ha_online
+// (writing), ha_ddl (create, drop, rename, empty), ha_foreign (foreign keys for the server),
+// ha_alter (in place), ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache,
+// ha_sequence, ha_move (a table as a file).
 #pragma once
 
 #include "server.h"
@@ -12,11 +12,10 @@
 #include "codec/row_codec.h"
 #include "engine/cursor.h"
 #include "handler/asked.h"
+#include "handler/load.h"
 #include "handler/row_keys.h"
 #include "handler/row_write.h"
-#include "load/loader.h"
 #include "tables/shared_table.h"
-#include "words/word_buffer.h"
 
 #include <functional>
 #include <memory>
@@ -363,11 +362,22 @@ class ha_shale final : public handler {
   int add_change(const uchar *old_row, const uchar *new_row, const RowKeys &was, const RowKeys &is);
   void keep_entries(const RowKeys &was, const RowKeys &is);
   int check_unchanged(const std::string &primary_key, const uchar *row);
+  int store_row(const uchar *row);
+  int new_hidden_key(std::string *key);
+  // `past`: a row that the change leaves in the past, or none.
+  int change_row(const uchar *old_row, const uchar *new_row, const uchar *past);
   int duplicate(size_t place, std::string_view primary);
   int begin_row();
   int write_part();
   int end_row(int error);
   int note_applied(int error, const shale_sql::RowWrite::Refused &found);
+
+  // Versions by ids of transactions (ha_versions)
+  bool writes_versions() const;
+  int insert_version(const uchar *row);
+  int update_version(const uchar *old_row, const uchar *new_row);
+  int end_version(const uchar *row, bool *ended);
+  int add_past(const uchar *row);
 
   // Keys that the server checks itself (ha_unique)
   struct Place {
@@ -485,16 +495,7 @@ class ha_shale final : public handler {
   int write_sequence(const uchar *buf, bool first);
 
   // Copying into a table that nobody sees, and loading in parts (ha_load)
-  struct Load {
-    std::unique_ptr<shale_sql::TableLoader> copy;  // of all rows, past the log
-    // Rows are committed some megabytes at a time: of a copy that nobody sees yet, or of a load.
-    enum class Parts { kNone, kOfCopy, kOfLoad };
-    Parts in_parts = Parts::kNone;
-    size_t part_bytes = 0;  // since the last of it
-    // Entries of words that a statement writes when it has inserted its rows, by place of the
-    // index; none: they are written with their rows.
-    std::vector<shale_sql::WordBuffer> words;
-  };
+  using Load = shale_sql::Load;
   void begin_words(ha_rows rows);
   int add_words(const uchar *row, std::string_view primary_key);
   int write_words(size_t most);
@@ -584,6 +585,7 @@ class ha_shale final : public handler {
 
   std::string duplicate_primary_;
   RowKeys was_, is_;
+  shale_sql::RowVersions version_;
   shale_sql::RowWrite row_write_;
   std::shared_ptr<const shale_sql::Links> references_;  // of a statement that writes; or none
   uint64_t references_version_ = 0;                       // of all foreign keys, as it has them

@@ -195,13 +195,20 @@ int ha_shale::write_row(const uchar *buf) {
   if (table->next_number_field != nullptr && buf == table->record[0]) {
     if (int error = update_auto_increment()) return error;
   }
+  return tell_server(ha_thd(), writes_versions() ? insert_version(buf) : store_row(buf));
+}
+
+int ha_shale::new_hidden_key(std::string *key) {
+  uint64_t number = 0;
+  if (int error = note(shared_->hidden_key(&number))) return error;
+  key->clear();
+  for (int shift = 56; shift >= 0; shift -= 8) key->push_back(static_cast<char>(number >> shift));
+  return 0;
+}
+
+int ha_shale::store_row(const uchar *buf) {
   if (shared_->def->hidden_key) {
-    uint64_t key = 0;
-    if (int error = note(shared_->hidden_key(&key))) return error;
-    is_.primary.clear();
-    for (int shift = 56; shift >= 0; shift -= 8) {
-      is_.primary.push_back(static_cast<char>(key >> shift));
-    }
+    if (int error = new_hidden_key(&is_.primary)) return error;
   }
   pack_keys(buf, &is_);
   int error = load_.copy ? load_row(buf, is_) : insert_row(buf, is_);
@@ -213,7 +220,7 @@ int ha_shale::write_row(const uchar *buf) {
   }
   if (error == 0 && shared_->def->hidden_key) last_.primary = is_.primary;
   if (error == 0) count_change(1);
-  return tell_server(ha_thd(), error);
+  return error;
 }
 
 int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKeys &was,
@@ -282,6 +289,12 @@ int ha_shale::check_unchanged(const std::string &primary_key, const uchar *row) 
 }
 
 int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
+  const int error = writes_versions() ? update_version(old_row, new_row)
+                                      : change_row(old_row, new_row, nullptr);
+  return error == HA_ERR_RECORD_IS_THE_SAME ? error : tell_server(ha_thd(), error);
+}
+
+int ha_shale::change_row(const uchar *old_row, const uchar *new_row, const uchar *past) {
   if (shared_->def->hidden_key) was_.primary = is_.primary = last_.primary;
   pack_keys(old_row, &was_);
   pack_keys(new_row, &is_);
@@ -293,15 +306,21 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   int error = check_unchanged(was_.primary, old_row);
   if (error == 0) error = begin_row();
   if (error == 0) {
-    error = add_change(old_row, new_row, was_, is_);
+    if (past != nullptr) error = add_past(past);
+    if (error == 0) error = add_change(old_row, new_row, was_, is_);
     error = end_row_of_parent(error, was_, old_row, new_row);
   }
   if (error == 0) use_number(new_row);
   if (error == 0) count_change(0);
-  return tell_server(ha_thd(), error);
+  return error;
 }
 
 int ha_shale::delete_row(const uchar *buf) {
+  if (writes_versions()) {
+    bool ended = false;
+    const int error = end_version(buf, &ended);
+    if (error != 0 || ended) return tell_server(ha_thd(), error);
+  }
   if (shared_->def->hidden_key) was_.primary = last_.primary;
   pack_keys(buf, &was_);
   int error = check_unchanged(was_.primary, buf);

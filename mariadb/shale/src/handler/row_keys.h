@@ -20,4 +20,11 @@ struct RowKeys {
   }
 };
 
+// What versions by ids of transactions make of a row.
+struct RowVersions {
+  std::vector<unsigned char> row, past;  // with its id; what it was
+  RowKeys keys;                          // of what it was
+  std::string value;
+};
+
 }  // namespace shale_sql

@@ -26,7 +26,7 @@ int start(void *place) {
   hton->create = create_handler;
   hton->db_type = DB_TYPE_AUTOASSIGN;
   hton->flags = HTON_CLOSE_CURSORS_AT_COMMIT | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE |
-                HTON_SUPPORTS_EXTENDED_KEYS;
+                HTON_SUPPORTS_EXTENDED_KEYS | HTON_NATIVE_SYS_VERSIONING;
   static const char *no_files[] = {nullptr};
   hton->tablefile_extensions = no_files;
   hton->drop_database = [](handlerton *, char *folder) {

@@ -13,14 +13,16 @@ namespace shale_sql {
 
 namespace {
 
-// TIMESTAMP(6), whose greatest value a current row has.
-constexpr size_t kBytes = 7;
+// TIMESTAMP(6), or the id of a transaction.
+constexpr size_t kTimeBytes = 7, kIdBytes = 8;
 
-std::string greatest() {
-  uchar bytes[kBytes];
+// The greatest value of so many bytes, which a current row has.
+std::string greatest(size_t size) {
+  if (size == kIdBytes) return std::string(size, '\xff');
+  uchar bytes[kTimeBytes];
   mi_int4store(bytes, TIMESTAMP_MAX_VALUE);
   mi_int3store(bytes + 4, TIME_MAX_SECOND_PART);
-  return std::string(reinterpret_cast<const char *>(bytes), kBytes);
+  return std::string(reinterpret_cast<const char *>(bytes), kTimeBytes);
 }
 
 }  // namespace
@@ -29,7 +31,6 @@ Error PastRows::of(const std::string &path, const TableDef &def, size_t place, P
   *made = PastRows();
   if (def.row_end.column.empty()) return 0;
   made->path_ = path;
-  made->current_ = greatest();
   const IndexDef &index = def.indexes[place];
   std::vector<PartDef> parts = index.parts;
   // NULL among the columns of a unique index: the primary key follows too, behind the own one.
@@ -38,8 +39,10 @@ Error PastRows::of(const std::string &path, const TableDef &def, size_t place, P
   }
   for (size_t i = 0; i < parts.size(); i++) {
     if (parts[i].column != def.row_end.column) continue;
-    if (parts[i].fixed_bytes != kBytes || parts[i].nullable) break;
+    const size_t bytes = parts[i].fixed_bytes;
+    if ((bytes != kTimeBytes && bytes != kIdBytes) || parts[i].nullable) break;
     made->where_ = Where::kInEntry;
+    made->current_ = greatest(bytes);
     for (char &byte : made->current_) {
       if (parts[i].descending) byte = static_cast<char>(~byte);
     }
@@ -86,7 +89,7 @@ Error PastRows::has(shale_txn *txn, std::string_view key, bool *is_past) const {
                      &row_end)) {
     return Error(kErrDamagedRow, "a row of " + path_ + " is damaged");
   }
-  *is_past = row_end != current_;
+  *is_past = row_end != greatest(row_end.size());
   return 0;
 }
 

@@ -33,7 +33,7 @@ class PastRows {
 
   Where where_ = Where::kNowhere;
   std::string path_;
-  std::string current_;         // of a current row, in the form that it has there
+  std::string current_;         // of kInEntry: of a current row, as entries have it
   std::vector<PartDef> parts_;  // before it in the entry; of kInRow all of the index
   bool is_last_ = false;        // no other column of the index is behind it
   TableDef def_;                // of kInRow

@@ -157,6 +157,7 @@ Error Trx::see(const SharedTable &table) {
 
 Error Trx::commit_statement() {
   aside_.clear();
+  version_ids_.end_statement();
   if (has_statement_savepoint_ && txn_ != nullptr) {
     has_statement_savepoint_ = false;
     return consume_error(shale_txn_release(txn_, statement_savepoint_));
@@ -166,6 +167,7 @@ Error Trx::commit_statement() {
 
 Error Trx::rollback_statement() {
   aside_.clear();
+  version_ids_.end_statement();
   if (has_statement_savepoint_ && txn_ != nullptr) {
     has_statement_savepoint_ = false;
     undid_part_ = true;
@@ -301,6 +303,7 @@ void Trx::end() {
   ended_++;
   if (!actions_.empty()) actions_.clear();
   kept_past_.forget_all();
+  version_ids_.end_transaction(thd_);
   wrote_ = rewrote_ = may_have_locks_ = asked_sequence_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;
@@ -345,6 +348,7 @@ Error Trx::savepoint(size_t *place) {
 }
 
 Error Trx::rollback_to(size_t place) {
+  version_ids_.end_statement();
   if (txn_ == nullptr) return 0;
   has_statement_savepoint_ = false;
   undid_part_ = true;

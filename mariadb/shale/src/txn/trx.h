@@ -7,6 +7,7 @@
 #include "txn/kept_past.h"
 #include "txn/known_parents.h"
 #include "txn/load_in_parts.h"
+#include "txn/version_ids.h"
 
 #include <algorithm>
 #include <atomic>
@@ -106,6 +107,8 @@ class Trx {
   void note_action_on(const SharedTable *table) { actions_[table]++; }
 
   KeptPast &kept_past() { return kept_past_; }
+  // Its id in rows that keep versions by it.
+  Error version_id(uint64_t *id) { return version_ids_.get(thd_, id); }
   // Parents that need not be looked up again.
   KnownParents &known_parents() { return known_parents_; }
 
@@ -212,6 +215,7 @@ class Trx {
   unsigned duplicate_ = ~0u;
   std::map<const SharedTable *, uint64_t> actions_;
   KeptPast kept_past_;
+  VersionIds version_ids_;
   KnownParents known_parents_;
   std::vector<std::string> levels_;
   std::string duplicate_child_, duplicate_key_;

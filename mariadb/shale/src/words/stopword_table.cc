@@ -117,7 +117,7 @@ Error StopwordTable::read(WordRules *rules) {
                      table_.record[0])) {
       return Error(kErrDamagedRow, "a row of a table of stop words is damaged");
     }
-    const bool is_past = table_.versioned(VERS_TIMESTAMP) && !table_.vers_end_field()->is_max();
+    const bool is_past = table_.versioned() && !table_.vers_end_field()->is_max();
     if (!is_past && !field->is_null()) {
       const String *word = field->val_str(&buffer, &buffer);
       words.emplace_back(word->ptr(), word->length());

@@ -1,0 +1,44 @@
+// Ids of transactions, for tables whose rows say from which transaction to which they were current
+// (`BIGINT ... AS ROW START`).
+//
+// The server keeps these ids in `mysql.transaction_registry`, a table of InnoDB's, and compares all
+// of them as one row of numbers, which InnoDB counts. So a transaction has the id that InnoDB gives
+// it: it takes part, by a row of `shale_system.versions` that comes and goes. InnoDB then says at the
+// commit when that was, and the server writes both into the registry. The two engines commit in two
+// phases, so that no row has an id that the registry lacks.
+#pragma once
+
+#include "engine/errors.h"
+
+#include <cstdint>
+#include <memory>
+
+class THD;
+
+namespace shale_sql {
+
+class VersionIds {
+ public:
+  VersionIds();
+  ~VersionIds();
+
+  // The id of the connection's transaction, for what its statement writes.
+  Error get(THD *thd, uint64_t *id);
+  // The statement has ended, or was undone in part, and InnoDB's part with it.
+  void end_statement() { id_ = 0; }
+  void end_transaction(THD *thd);
+
+ private:
+  struct Held;
+
+  Error take_part(THD *thd);
+
+  uint64_t id_ = 0;  // 0: this statement has not asked
+  // Without BEGIN, InnoDB would commit as soon as the last of its tables is let go.
+  std::unique_ptr<Held> held_;
+};
+
+// Makes `shale_system.versions` unless it is there.
+Error make_version_table();
+
+}  // namespace shale_sql
