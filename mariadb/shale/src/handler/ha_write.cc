@@ -184,6 +184,14 @@ bool ha_shale::is_computed_early(const uchar *buf) const {
          thd_sql_command(ha_thd()) == SQLCOM_LOAD;
 }
 
+// Rows may be anywhere: the server's own function knows places near its records.
+static longlong number_at(Field *field, my_ptrdiff_t offset) {
+  field->move_field_offset(offset);
+  const longlong number = field->val_int();
+  field->move_field_offset(-offset);
+  return number;
+}
+
 int ha_shale::write_row(const uchar *buf) {
   if (is_sequence()) return write_sequence(buf, true);
   if (is_computed_early(buf)) {
@@ -374,7 +382,7 @@ int ha_shale::look_up_above(uint64_t *above) {
   my_ptrdiff_t offset = row - table->record[0];
   // All entries may be NULL: then the record has no number, but what was in its place.
   bool is_null = field->is_real_null(offset);
-  longlong found = is_null ? 0 : field->val_int_offset(static_cast<uint>(offset));
+  longlong found = is_null ? 0 : number_at(field, offset);
   bool is_signed = !(field->flags & UNSIGNED_FLAG);
   uint64_t greatest = is_signed && found < 0 ? 0 : static_cast<uint64_t>(found);
   *above = greatest == ULONGLONG_MAX ? greatest : greatest + 1;
@@ -448,7 +456,7 @@ void ha_shale::use_number(const uchar *row) {
   my_ptrdiff_t offset = row - table->record[0];
   if (field->is_real_null(offset)) return;
   MY_BITMAP *old = dbug_tmp_use_all_columns(table, &table->read_set);
-  longlong found = field->val_int_offset(static_cast<uint>(offset));
+  longlong found = number_at(field, offset);
   dbug_tmp_restore_column_map(&table->read_set, old);
   if (found <= 0 && !(field->flags & UNSIGNED_FLAG)) return;
   uint64_t used = static_cast<uint64_t>(found);

@@ -7,7 +7,10 @@
 #include <mysql/service_sql.h>
 #include <sql_base.h>
 
+#include <algorithm>
 #include <atomic>
+#include <string>
+#include <thread>
 
 #include "txn/trx.h"
 
@@ -20,16 +23,14 @@ const LEX_CSTRING kSchema = {STRING_WITH_LEN("shale_system")};
 const LEX_CSTRING kTable = {STRING_WITH_LEN("versions")};
 constexpr const char *kName = "shale_system.versions";
 
-// A row stays: into an empty table InnoDB may insert with the whole table locked.
 constexpr const char *kStatements[] = {
-    "SET sql_log_bin = 0, sql_mode = ''",
+    "SET sql_log_bin = 0, sql_mode = 'NO_ENGINE_SUBSTITUTION', enforce_storage_engine = NULL",
     "CREATE DATABASE IF NOT EXISTS shale_system",
     "CREATE TABLE IF NOT EXISTS shale_system.versions (id BIGINT UNSIGNED NOT NULL PRIMARY KEY, "
     "row_start BIGINT UNSIGNED GENERATED ALWAYS AS ROW START INVISIBLE, "
     "row_end BIGINT UNSIGNED GENERATED ALWAYS AS ROW END INVISIBLE, "
     "PERIOD FOR SYSTEM_TIME (row_start, row_end)) WITH SYSTEM VERSIONING ENGINE=InnoDB "
     "COMMENT='By its rows, transactions of SHALE get ids of versions; keep it'",
-    "INSERT IGNORE INTO shale_system.versions (id) VALUES (0)",
 };
 
 std::atomic<bool> is_there{false};
@@ -68,6 +69,24 @@ Error write_row(TABLE *table) {
   return error == 0 ? Error() : refused_by_innodb(error);
 }
 
+Error run_statements() {
+  MYSQL *connection = mysql_init(nullptr);
+  if (connection == nullptr) return Error(HA_ERR_OUT_OF_MEM, "no memory for a connection");
+  Error error;
+  if (mysql_real_connect_local(connection) == nullptr) {
+    error = Error(HA_ERR_GENERIC, "no connection to this server");
+  }
+  for (const char *statement : kStatements) {
+    if (error) break;
+    if (mysql_real_query(connection, statement, strlen(statement)) == 0) continue;
+    error = Error(HA_ERR_GENERIC, std::string("table ") + kName +
+                                      ", which tables with versions by transaction id need, could "
+                                      "not be made: " + mysql_error(connection));
+  }
+  mysql_close(connection);
+  return error;
+}
+
 }  // namespace
 
 struct VersionIds::Held {
@@ -97,7 +116,19 @@ Error VersionIds::get(THD *thd, uint64_t *id) {
   return 0;
 }
 
+// Without checks InnoDB would insert into the table, which is empty, with all of it locked.
+struct WithChecks {
+  explicit WithChecks(THD *thd) : thd_(thd), was_(thd->variables.option_bits) {
+    thd->variables.option_bits &=
+        ~(OPTION_NO_FOREIGN_KEY_CHECKS | OPTION_RELAXED_UNIQUE_CHECKS);
+  }
+  ~WithChecks() { thd_->variables.option_bits = was_; }
+  THD *thd_;
+  ulonglong was_;
+};
+
 Error VersionIds::take_part(THD *thd) {
+  const WithChecks checks(thd);
   std::unique_ptr<Held> mine = std::move(held_);
   TABLE *table = nullptr;
   if (mine) {
@@ -116,8 +147,13 @@ Error VersionIds::take_part(THD *thd) {
                                        " could not be opened; FLUSH TABLES makes it anew");
     }
   }
-  Error error = write_row(table);
+  Error error;
   ulonglong id = 0;
+  if (table->file->ht->db_type == DB_TYPE_INNODB) {
+    error = write_row(table);
+  } else {
+    error = Error(HA_ERR_GENERIC, std::string(kName) + " is no table of InnoDB's");
+  }
   if (!error) {
     handlerton *innodb = table->file->ht;
     if (innodb->prepare_commit_versioned != nullptr) innodb->prepare_commit_versioned(thd, &id);
@@ -146,21 +182,18 @@ void VersionIds::end_transaction(THD *thd) {
 
 Error make_version_table() {
   if (is_there) return 0;
-  MYSQL *connection = mysql_init(nullptr);
-  if (connection == nullptr) return Error(HA_ERR_OUT_OF_MEM, "no memory for a connection");
   Error error;
-  if (mysql_real_connect_local(connection) == nullptr) {
-    error = Error(HA_ERR_GENERIC, "no connection to this server");
-  }
-  for (const char *statement : kStatements) {
-    if (error) break;
-    if (mysql_real_query(connection, statement, strlen(statement)) != 0) {
-      error = Error(HA_ERR_GENERIC, std::string("table ") + kName + ", which tables with versions by "
-                                        "transaction id need, could not be made: " +
-                                        mysql_error(connection));
+  // In a thread of its own the connection is none of the user's, whose settings and transaction
+  // stay what they are.
+  std::thread maker([&error] {
+    if (my_thread_init()) {
+      error = Error(HA_ERR_OUT_OF_MEM, "no memory for a thread");
+      return;
     }
-  }
-  mysql_close(connection);
+    error = run_statements();
+    my_thread_end();
+  });
+  maker.join();
   if (!error) is_there = true;
   return error;
 }
