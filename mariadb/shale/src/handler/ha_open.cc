@@ -121,9 +121,6 @@ int ha_shale::open(const char *name, int, uint) {
     shared_.reset();
     return error;
   }
-  if (table->versioned(VERS_TRX_ID)) {
-    if (int error = note(make_version_table())) return error;
-  }
   leave_to_match(table);
   ref_length = position_bytes();
   // What changes the primary key finds its rows first, and only then changes them.

@@ -65,15 +65,18 @@ int prepare(handlerton *hton, THD *thd, bool all) {
 
 // The server asks this before it commits what has changed something, also where it does not ask to
 // prepare: where the rows of sequences are all that the binary log gets, or where another engine
-// has rows with values of them. Neither is durable before the sequences are. The answer is no
-// number of a transaction (0), or that it failed.
-ulonglong prepare_commit(THD *thd, ulonglong *) {
+// has rows with values of them. Neither is durable before the sequences are. The answer is the
+// number that a commit of versions has, which goes into the registry with that of its begin, or 0,
+// or that it failed.
+ulonglong prepare_commit(THD *thd, ulonglong *begin) {
   Trx *trx = Trx::find(thd);
   if (trx == nullptr) return 0;
+  ulonglong end = 0;
+  if (refuse(thd, trx->end_version(begin, &end)) != 0) return ULONGLONG_MAX;
   const int whole = in_transaction(thd) ? 1 : 0;
   // With rows of other tables here a prepare, or a commit alone, syncs them together.
-  if (thd->ha_data[engine().hton->slot].ha_info[whole].is_trx_read_write()) return 0;
-  return refuse(thd, trx->sync_sequences()) == 0 ? 0 : ULONGLONG_MAX;
+  if (thd->ha_data[engine().hton->slot].ha_info[whole].is_trx_read_write()) return end;
+  return refuse(thd, trx->sync_sequences()) == 0 ? end : ULONGLONG_MAX;
 }
 
 void commit_ordered(handlerton *, THD *thd, bool all) {

@@ -109,6 +109,9 @@ class Trx {
   KeptPast &kept_past() { return kept_past_; }
   // Its id in rows that keep versions by it.
   Error version_id(uint64_t *id) { return version_ids_.get(thd_, id); }
+  Error end_version(ulonglong *begin, ulonglong *end) {
+    return version_ids_.end_id(thd_, begin, end);
+  }
   // Parents that need not be looked up again.
   KnownParents &known_parents() { return known_parents_; }
 

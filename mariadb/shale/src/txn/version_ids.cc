@@ -87,99 +87,7 @@ Error run_statements() {
   return error;
 }
 
-}  // namespace
-
-struct VersionIds::Held {
-  TABLE_LIST list;
-  Open_tables_backup outer;
-  Open_tables_state own;
-
-  // The statement goes on with its own tables.
-  void set_aside(THD *thd) {
-    own.set_open_tables_state(thd);
-    thd->set_open_tables_state(&outer);
-  }
-  void take_back(THD *thd) {
-    outer.set_open_tables_state(thd);
-    thd->set_open_tables_state(&own);
-  }
-};
-
-VersionIds::VersionIds() = default;
-VersionIds::~VersionIds() = default;
-
-Error VersionIds::get(THD *thd, uint64_t *id) {
-  if (id_ == 0) {
-    if (Error error = take_part(thd)) return error;
-  }
-  *id = id_;
-  return 0;
-}
-
-// Without checks InnoDB would insert into the table, which is empty, with all of it locked.
-struct WithChecks {
-  explicit WithChecks(THD *thd) : thd_(thd), was_(thd->variables.option_bits) {
-    thd->variables.option_bits &=
-        ~(OPTION_NO_FOREIGN_KEY_CHECKS | OPTION_RELAXED_UNIQUE_CHECKS);
-  }
-  ~WithChecks() { thd_->variables.option_bits = was_; }
-  THD *thd_;
-  ulonglong was_;
-};
-
-Error VersionIds::take_part(THD *thd) {
-  const WithChecks checks(thd);
-  std::unique_ptr<Held> mine = std::move(held_);
-  TABLE *table = nullptr;
-  if (mine) {
-    mine->take_back(thd);
-    table = mine->list.table;
-  } else {
-    mine = std::make_unique<Held>();
-    mine->list.init_one_table(&kSchema, &kTable, nullptr, TL_WRITE);
-    // Temporary tables stay the connection's.
-    All_tmp_tables_list *temporary = thd->temporary_tables;
-    table = open_log_table(thd, &mine->list, &mine->outer);
-    if (table == nullptr) {
-      thd->temporary_tables = temporary;
-      is_there = false;
-      return Error(HA_ERR_GENERIC, std::string("the transaction got no id for versions: ") + kName +
-                                       " could not be opened; FLUSH TABLES makes it anew");
-    }
-  }
-  Error error;
-  ulonglong id = 0;
-  if (table->file->ht->db_type == DB_TYPE_INNODB) {
-    error = write_row(table);
-  } else {
-    error = Error(HA_ERR_GENERIC, std::string(kName) + " is no table of InnoDB's");
-  }
-  if (!error) {
-    handlerton *innodb = table->file->ht;
-    if (innodb->prepare_commit_versioned != nullptr) innodb->prepare_commit_versioned(thd, &id);
-    if (id == 0) error = refused_by_innodb(HA_ERR_WRONG_COMMAND);
-  }
-  if (in_transaction(thd)) {
-    close_log_table(thd, &mine->outer);
-  } else {
-    mine->set_aside(thd);
-    held_ = std::move(mine);
-  }
-  if (!error) id_ = id;
-  return error;
-}
-
-void VersionIds::end_transaction(THD *thd) {
-  id_ = 0;
-  if (!held_) return;
-  Open_tables_state now;
-  now.set_open_tables_state(thd);
-  thd->set_open_tables_state(&held_->own);
-  close_log_table(thd, &held_->outer);
-  thd->set_open_tables_state(&now);
-  held_.reset();
-}
-
+// Makes the table unless it is there.
 Error make_version_table() {
   if (is_there) return 0;
   Error error;
@@ -196,6 +104,108 @@ Error make_version_table() {
   maker.join();
   if (!error) is_there = true;
   return error;
+}
+
+}  // namespace
+
+struct VersionIds::Held {
+  TABLE_LIST list;
+  Open_tables_backup outer;
+  Open_tables_state own;
+
+  Error open(THD *thd) {
+    // It is looked for before: to open one that is not there would undo the statement.
+    if (is_there && !ha_table_exists(thd, &kSchema, &kTable)) is_there = false;
+    if (Error error = make_version_table()) return error;
+    list.init_one_table(&kSchema, &kTable, nullptr, TL_WRITE);
+    // Temporary tables stay the connection's.
+    All_tmp_tables_list *temporary = thd->temporary_tables;
+    if (open_log_table(thd, &list, &outer) != nullptr) return 0;
+    thd->temporary_tables = temporary;
+    return Error(HA_ERR_GENERIC, std::string("the transaction got no id for versions: ") + kName +
+                                     " could not be opened");
+  }
+  // The statement goes on with its own tables.
+  void set_aside(THD *thd) {
+    own.set_open_tables_state(thd);
+    thd->set_open_tables_state(&outer);
+  }
+  void take_back(THD *thd) {
+    outer.set_open_tables_state(thd);
+    thd->set_open_tables_state(&own);
+  }
+};
+
+VersionIds::VersionIds() = default;
+VersionIds::~VersionIds() = default;
+
+Error VersionIds::get(THD *thd, uint64_t *id) {
+  if (id_ == 0) {
+    ulonglong begin = 0, end = 0;
+    if (Error error = take_part(thd, &begin, &end)) return error;
+    id_ = begin;
+    is_used_ = true;
+  }
+  *id = id_;
+  return 0;
+}
+
+Error VersionIds::end_id(THD *thd, ulonglong *begin, ulonglong *end) {
+  *end = 0;
+  return is_used_ ? take_part(thd, begin, end) : Error();
+}
+
+// Without checks InnoDB would insert into the table, which is empty, with all of it locked.
+struct WithChecks {
+  explicit WithChecks(THD *thd) : thd_(thd), was_(thd->variables.option_bits) {
+    thd->variables.option_bits &=
+        ~(OPTION_NO_FOREIGN_KEY_CHECKS | OPTION_RELAXED_UNIQUE_CHECKS);
+  }
+  ~WithChecks() { thd_->variables.option_bits = was_; }
+  THD *thd_;
+  ulonglong was_;
+};
+
+Error VersionIds::take_part(THD *thd, ulonglong *begin, ulonglong *end) {
+  const WithChecks checks(thd);
+  std::unique_ptr<Held> mine = std::move(held_);
+  TABLE *table = nullptr;
+  if (mine) {
+    mine->take_back(thd);
+    table = mine->list.table;
+  } else {
+    mine = std::make_unique<Held>();
+    if (Error error = mine->open(thd)) return error;
+    table = mine->list.table;
+  }
+  Error error;
+  handlerton *innodb = table->file->ht;
+  if (innodb->db_type == DB_TYPE_INNODB) {
+    error = write_row(table);
+    if (!error) *end = innodb->prepare_commit_versioned(thd, begin);
+    if (!error && (*begin == 0 || *end == 0)) error = refused_by_innodb(HA_ERR_WRONG_COMMAND);
+  } else {
+    error = Error(HA_ERR_GENERIC, std::string(kName) + " is no table of InnoDB's");
+  }
+  if (in_transaction(thd)) {
+    close_log_table(thd, &mine->outer);
+  } else {
+    mine->set_aside(thd);
+    held_ = std::move(mine);
+  }
+  return error;
+}
+
+void VersionIds::end_transaction(THD *thd) {
+  id_ = 0;
+  is_used_ = false;
+  if (!held_) return;
+  Open_tables_state now;
+  now.set_open_tables_state(thd);
+  thd->set_open_tables_state(&held_->own);
+  close_log_table(thd, &held_->outer);
+  thd->set_open_tables_state(&now);
+  held_.reset();
 }
 
 }  // namespace shale_sql

@@ -14,6 +14,7 @@
 #include <memory>
 
 class THD;
+typedef unsigned long long ulonglong;
 
 namespace shale_sql {
 
@@ -24,6 +25,9 @@ class VersionIds {
 
   // The id of the connection's transaction, for what its statement writes.
   Error get(THD *thd, uint64_t *id);
+  // Before the commit, which gets a number too; 0: rows have no id. InnoDB forgets of a transaction
+  // that was undone in part that it has one, so it takes part again.
+  Error end_id(THD *thd, ulonglong *begin, ulonglong *end);
   // The statement has ended, or was undone in part, and InnoDB's part with it.
   void end_statement() { id_ = 0; }
   void end_transaction(THD *thd);
@@ -31,14 +35,12 @@ class VersionIds {
  private:
   struct Held;
 
-  Error take_part(THD *thd);
+  Error take_part(THD *thd, ulonglong *begin, ulonglong *end);
 
   uint64_t id_ = 0;  // 0: this statement has not asked
+  bool is_used_ = false;  // rows have it
   // Without BEGIN, InnoDB would commit as soon as the last of its tables is let go.
   std::unique_ptr<Held> held_;
 };
-
-// Makes `shale_system.versions` unless it is there.
-Error make_version_table();
 
 }  // namespace shale_sql
