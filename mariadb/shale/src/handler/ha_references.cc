@@ -148,7 +148,8 @@ int ha_shale::check_parents_of(size_t place, const RowKeys &keys, const uchar *r
   if (!has_parents(place) || !checks_foreign_keys(ha_thd()) || is_past(row)) return 0;
   KnownParents &known = trx()->known_parents();
   const std::string &own = place == 0 ? keys.primary : keys.keys[place];
-  for (const Link &link : references_->parents) {
+  const std::shared_ptr<const Links> links = references_;
+  for (const Link &link : links->parents) {
     const bool lost = link.place == Link::kNone && place == 0;
     if (!lost && (link.place != place || link.key.get() == following_)) continue;
     bool possible = false, found = false;
@@ -197,7 +198,9 @@ int ha_shale::check_children_of(size_t place, const RowKeys &keys, const uchar *
   if (is != nullptr && is_past(is)) is = nullptr;
   bool written = false;
   const std::string &own = place == 0 ? keys.primary : keys.keys[place];
-  for (const Link &link : references_->children) {
+  // Actions come back to this handler, which has others if a definition changes meanwhile.
+  const std::shared_ptr<const Links> links = references_;
+  for (const Link &link : links->children) {
     if (link.place != place || (is != nullptr && !changes_referenced(link, was, is))) continue;
     bool possible = false, found = false;
     std::string key;
@@ -241,7 +244,16 @@ int ha_shale::end_row_of_parent(int error, const RowKeys &keys, const uchar *was
   if (error != 0 || references_version_ == links_version()) return error;
   // The entries may have been locked just now only. The row cannot be undone alone any more: no
   // IGNORE passes over this error.
-  return check_late_children(keys, was, is) == 0 ? 0 : HA_ERR_TABLE_DEF_CHANGED;
+  switch (error = check_late_children(keys, was, is)) {
+    case 0:
+    case HA_ERR_LOCK_DEADLOCK:
+    case HA_ERR_LOCK_WAIT_TIMEOUT:
+    case HA_ERR_LOCK_TABLE_FULL:
+    case HA_ERR_ABORTED_BY_USER:
+      return error;
+    default:
+      return HA_ERR_TABLE_DEF_CHANGED;
+  }
 }
 
 // Whether all rows of a child have their parents: of foreign keys that a statement adds. `known_as`

@@ -108,9 +108,14 @@ int savepoint_rollback(handlerton *, THD *thd, void *place) {
   return trx == nullptr ? 0 : report(thd, trx->rollback_to(*static_cast<size_t *>(place)));
 }
 
-// The engine's savepoints are a stack, the server's can be given up in any order: they go with the
-// transaction, or with one before them.
-int savepoint_release(handlerton *, THD *, void *) { return 0; }
+// The engine's savepoints are a stack. The server gives up one with all that follow it, or one whose
+// name is used again: if others follow, that stays as long as they do.
+int savepoint_release(handlerton *, THD *thd, void *place) {
+  Trx *trx = Trx::find(thd);
+  if (trx == nullptr) return 0;
+  const bool later = thd_sql_command(thd) == SQLCOM_RELEASE_SAVEPOINT;
+  return report(thd, trx->release(*static_cast<size_t *>(place), later));
+}
 
 // Some locks stay after going back: DDL has to wait for those who have them, as on InnoDB.
 bool savepoint_rollback_can_release_mdl(handlerton *, THD *thd) {

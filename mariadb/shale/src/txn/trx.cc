@@ -51,6 +51,7 @@ void Trx::forget(THD *thd) {
 }
 
 Error Trx::begin_statement(bool fresh) {
+  leave_detached();
   // One that came after the end of the statement that it was for; but not one that comes now.
   shale_interrupt_set(interrupt_.get(), false);
   if (thd_kill_level(thd_) != THD_IS_NOT_KILLED) shale_interrupt_set(interrupt_.get(), true);
@@ -130,6 +131,14 @@ Error Trx::wait_for_locks(unsigned long millis) {
   return consume_error(shale_txn_set_lock_timeout(txn_, millis));
 }
 
+// A connection that is reset, or changes its user, leaves a prepared XA transaction to whoever
+// decides it, and the server tells no engine.
+void Trx::leave_detached() {
+  if (prepared_ == nullptr || thd_->transaction->xid_state.is_explicit_XA()) return;
+  detach();
+  (void)rollback();
+}
+
 Error Trx::commit_part(bool loads) {
   shale_txn *txn = txn_;
   txn_ = nullptr;
@@ -137,9 +146,9 @@ Error Trx::commit_part(bool loads) {
   has_statement_savepoint_ = false;
   has_snapshot_ = false;
   if (txn == nullptr) return 0;
-  if (loads) return load_.commit(txn);
   // Scans that lock are of one transaction: they go on in the next one.
   ended_++;
+  if (loads) return load_.commit(txn);
   return consume_error(shale_txn_commit(txn, false));
 }
 
@@ -306,6 +315,7 @@ void Trx::end() {
   version_ids_.end_transaction(thd_);
   wrote_ = rewrote_ = may_have_locks_ = asked_sequence_ = false;
   has_statement_savepoint_ = false;
+  savepoints_ = 0;
   committed_ = false;
   commit_error_ = Error();
   numbered_.clear();
@@ -344,12 +354,24 @@ void Trx::forget_table(uint64_t table_id) {
 Error Trx::savepoint(size_t *place) {
   shale_txn *txn = nullptr;
   if (Error error = get(&txn)) return error;
-  return consume_error(shale_txn_savepoint(txn, place));
+  if (Error error = consume_error(shale_txn_savepoint(txn, place))) return error;
+  savepoints_ = *place + 1;
+  return 0;
+}
+
+Error Trx::release(size_t place, bool later) {
+  if (txn_ == nullptr || (!later && place + 1 != savepoints_)) return 0;
+  savepoints_ = place;
+  ErrorHandle refused(shale_txn_release(txn_, place));
+  // After a deadlock there is none.
+  if (refused && shale_error_kind_of(refused.get()) == SHALE_ROLLED_BACK) return 0;
+  return refused ? consume_error(refused.release()) : Error();
 }
 
 Error Trx::rollback_to(size_t place) {
   version_ids_.end_statement();
   if (txn_ == nullptr) return 0;
+  savepoints_ = place + 1;
   has_statement_savepoint_ = false;
   undid_part_ = true;
   known_parents_.forget();

@@ -176,9 +176,12 @@ class Trx {
 
   Error savepoint(size_t *place);
   Error rollback_to(size_t place);
+  // Gives up a savepoint; `later`: and all that follow it, else only if it is the last.
+  Error release(size_t place, bool later);
 
  private:
   Error begin(shale_txn **txn);
+  void leave_detached();
   Error decide_prepared(bool sync);
   Error keep_numbers();
   bool syncs_commits() const;
@@ -209,6 +212,7 @@ class Trx {
   uint64_t snapshot_epoch_ = 0;  // SharedTable::tree_epoch when it was taken
   bool has_statement_savepoint_ = false;
   size_t statement_savepoint_ = 0;
+  size_t savepoints_ = 0;  // of the user
   Error last_error_;
   bool committed_ = false;
   // A statement was undone, or all since a savepoint.

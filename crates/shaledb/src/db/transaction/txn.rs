@@ -354,8 +354,8 @@ impl Transaction {
 
     fn index_of(&self, savepoint: Savepoint) -> Result<usize> {
         let of_this = savepoint.transaction == self.id();
-        let at = self.savepoints.iter().position(|(number, ..)| *number == savepoint.number);
-        at.filter(|_| of_this).ok_or_else(|| {
+        let at = self.savepoints.binary_search_by_key(&savepoint.number, |(number, ..)| *number);
+        at.ok().filter(|_| of_this).ok_or_else(|| {
             Error::InvalidArgument(
                 "the savepoint belongs to another transaction, or ended when an earlier one was \
                  rolled back to; nothing was undone"
