@@ -291,7 +291,7 @@ COLUMNS = Section(
         ),
         Feature(
             "Versions by transaction id",
-            "compatibility.py",
+            "versions_by_id",
             "?",
             (
                 "create table t (a int, s bigint unsigned generated always as row start,"
@@ -301,7 +301,6 @@ COLUMNS = Section(
                 "select count(*) from t",
             ),
             "(1)",
-            note="the server keeps the ids in a table of InnoDB's, and compares them across engines",
         ),
         Feature(
             "Periods, `FOR PORTION OF`",

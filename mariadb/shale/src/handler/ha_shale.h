@@ -362,8 +362,7 @@ class ha_shale final : public handler {
   int add_change(const uchar *old_row, const uchar *new_row, const RowKeys &was, const RowKeys &is);
   void keep_entries(const RowKeys &was, const RowKeys &is);
   int check_unchanged(const std::string &primary_key, const uchar *row);
-  int store_row(const uchar *row);
-  int new_hidden_key(std::string *key);
+  int store_row(const uchar *row), new_hidden_key(std::string *key);
   // `past`: a row that the change leaves in the past, or none.
   int change_row(const uchar *old_row, const uchar *new_row, const uchar *past);
   int duplicate(size_t place, std::string_view primary);
@@ -374,10 +373,9 @@ class ha_shale final : public handler {
 
   // Versions by ids of transactions (ha_versions)
   bool writes_versions() const;
-  int insert_version(const uchar *row);
+  int insert_version(const uchar *row), add_past(const uchar *row);
   int update_version(const uchar *old_row, const uchar *new_row);
   int end_version(const uchar *row, bool *ended);
-  int add_past(const uchar *row);
 
   // Keys that the server checks itself (ha_unique)
   struct Place {

@@ -47,8 +47,8 @@ int ha_shale::insert_version(const uchar *row) {
 }
 
 // Of several changes by one transaction only the last has a version. An update that names a column
-// with versions makes one whatever it changes; of others the server has asked for none. Only actions
-// of foreign keys look at what they change. All of this as InnoDB.
+// with versions makes one whatever it changes; of others the server has asked for none. Only
+// actions of foreign keys look at what they change. All of this as InnoDB.
 int ha_shale::update_version(const uchar *old_row, const uchar *new_row) {
   const bool is_action = following_ != nullptr;
   if (is_past(old_row) || (is_action && !changes_versioned(table, old_row, new_row))) {

@@ -3,8 +3,8 @@
 //
 // The server keeps these ids in `mysql.transaction_registry`, a table of InnoDB's, and compares all
 // of them as one row of numbers, which InnoDB counts. So a transaction has the id that InnoDB gives
-// it: it takes part, by a row of `shale_system.versions` that comes and goes. InnoDB then says at the
-// commit when that was, and the server writes both into the registry. The two engines commit in two
+// it: it takes part, by a row of `shale_system.versions` that comes and goes. At the commit InnoDB
+// gives another, and the server writes both into the registry. The two engines commit in two
 // phases, so that no row has an id that the registry lacks.
 #pragma once
 
