@@ -95,6 +95,8 @@ impl Following {
         let reached = log.last_seq().max(start.seq);
         self.log = log;
         let ended = ended?;
+        // Nor has one that damage has taken where all is in tables.
+        self.prepared.forget_decided(start.seq + 1);
         if self.manifest.advance(fs, &core.dir)? {
             (self.news, self.full) = (true, false);
             return Ok(Step::Again);
@@ -153,9 +155,8 @@ impl Following {
             let followed = self.trees.entry(*id).or_insert_with(|| Followed::new(core, *id, tree));
             followed.take(core, tree, &self.tables)?;
         }
-        // A decision that was in a log that is gone by now has not been seen; what is undecided
-        // keeps its log.
-        self.prepared.undecided.retain(|_, undecided| undecided.seq > catalog.log.seq);
+        // A decision that was in a log that is gone by now has not been seen.
+        self.prepared.forget_decided(catalog.log.seq + 1);
         self.seq = self.seq.max(catalog.last_in_tables()).max(catalog.log.seq);
         Ok(true)
     }

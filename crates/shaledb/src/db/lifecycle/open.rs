@@ -208,10 +208,9 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
         prepared.read(&batch, &mut |op, from| replay.apply(op, from))
     })?;
     replay.make_room()?;
-    // Where numbers are missing all is in tables, so what was prepared before was decided: what is
-    // undecided keeps its log. That decision may have been there. Elsewhere it was lost with all
-    // that was committed after it, or is still to come.
-    prepared.undecided.retain(|_, undecided| undecided.seq >= end.whole_from);
+    // Where numbers are missing the decision may have been. Elsewhere it was lost with all that was
+    // committed after it, or is still to come.
+    prepared.forget_decided(end.whole_from);
     for (xid, undecided) in prepared.undecided {
         core.adopt_prepared(xid, undecided, &*core.env.clock);
     }
