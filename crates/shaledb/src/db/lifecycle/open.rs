@@ -62,7 +62,7 @@ fn open_valid(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<C
             other => other?,
         },
     };
-    let files = list_files(&*env.fs, dir)?;
+    let mut files = list_files(&*env.fs, dir)?;
     let limit = if read_only { 0 } else { config.space_limit };
     if !read_only {
         space::count_files(&door, dir)?;
@@ -82,7 +82,7 @@ fn open_valid(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<C
     core.lock = Mutex::new(Some(lock));
     let newest = files.keys().map(|(_, id)| *id).max().unwrap_or(0);
     core.next_file = AtomicU64::new(recovered.next_file.max(newest + 1));
-    space::begin(&core, limit, &recovered, &files)?;
+    space::begin(&core, limit, &recovered, &mut files)?;
     add_trees(&core, &recovered)?;
     if !read_only {
         let id = core.new_file();
