@@ -148,11 +148,7 @@ impl Core {
 
     /// Goes on in a new log file. If none can be made (a full disk), the present one is kept.
     pub fn rotate_log(&self, leader: &mut Leader) {
-        let Some(old) = leader.wal.as_mut() else { return };
-        if let Err(error) = old.sync_cut() {
-            tracing::error!(%error, "the log that was cut could not be synced: no more is written");
-            return;
-        }
+        let Some(old) = leader.wal.as_ref() else { return };
         let opened = old.syncer().and_then(|syncer| Ok((syncer, self.next_log(old.id())?)));
         let (syncer, wal) = match opened {
             Ok(opened) => opened,
