@@ -386,8 +386,14 @@ fn a_crash_takes_no_commit_and_leaves_a_later_rollback() -> Result<()> {
     prepared.rollback(WriteOptions::default())?;
     // The log is durable as far as this needs it.
     one.flush()?;
-    let db = stepped(&fs.crash_clone(1, CrashMode::Lost), &clock)?;
+    let fs = fs.crash_clone(1, CrashMode::Lost);
+    let db = stepped(&fs, &clock)?;
     let commit_is_there = db.tree("other")?.contains(b"c")?;
     assert_eq!((db.prepared()?.len(), commit_is_there), (1, false));
+    // Its log is needed again, though the manifest has said that it was not.
+    db.tree("one")?.put(b"d", b"")?;
+    db.flush()?;
+    let db = stepped(&fs.crash_clone(1, CrashMode::Lost), &clock)?;
+    assert_eq!(db.prepared()?.len(), 1);
     Ok(())
 }

@@ -248,6 +248,9 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
         let last_seq = (kept != id).then_some(end.last_seq);
         core.wals.lock().push(LiveWal { id: kept, last_seq, bytes });
     }
+    // A crash that took a rollback, and a commit before it, leaves prepared what the manifest says
+    // needs no log any more: it gets a record that does.
+    core.prepare_again(&mut core.leader.lock(), recovered.log.seq)?;
     forget_old_logs(core, id, end.last_seq)?;
     core.sched.want_spare_log();
     let trees = core.trees.load_full();
