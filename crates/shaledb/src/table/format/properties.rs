@@ -123,8 +123,8 @@ pub fn encode_ranges(ranges: &RangeDeletes) -> Vec<u8> {
     out
 }
 
-/// Reads what [`encode_ranges`] wrote; `None` if the bytes are anything else. It takes memory as the
-/// bytes do: keys are not copied for each number, and fragments that overlap are not cut.
+/// Reads what [`encode_ranges`] wrote; `None` if the bytes are anything else. It takes memory as
+/// the bytes do: keys are not copied for each number, and fragments that overlap are not cut.
 pub fn decode_ranges(bytes: &[u8]) -> Option<RangeDeletes> {
     let mut decoder = Decoder::new(bytes);
     let mut fragments = Vec::new();
