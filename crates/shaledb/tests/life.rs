@@ -272,6 +272,36 @@ fn a_prepared_transaction_is_replayed_as_a_whole() {
     }
 }
 
+/// Nobody closes it: that tables have more than the log is the only trace.
+#[test]
+fn a_log_that_ends_before_what_is_in_tables_is_noticed() {
+    let fs = MemFs::new();
+    let db = stepped(&fs, false).unwrap();
+    let (one, other) = (db.tree_or_create("t").unwrap(), db.tree_or_create("other").unwrap());
+    other.put(b"only in the log", b"1").unwrap();
+    let ends_at = |fs: &MemFs| {
+        let (last, _) = wals(fs).pop().unwrap();
+        let content = fs.content(&last).unwrap();
+        (last, content.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1)
+    };
+    let (last, end) = ends_at(&fs);
+    one.put(b"a", b"").unwrap();
+    one.put(b"b", b"").unwrap();
+    one.flush().unwrap();
+    let crashed = fs.crash_clone(1, CrashMode::Lost);
+    let tree = stepped(&crashed.fork(), false).unwrap().tree("t").unwrap();
+    assert_eq!(tree.scan::<&[u8]>(..).unwrap().count(), 2);
+    cut(&crashed, &last, end);
+    for read_only in [true, false, false] {
+        match stepped(&crashed, read_only) {
+            Err(Error::Corruption { path, offset, .. }) => {
+                assert_eq!((path, offset), (last.clone(), end))
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 /// A checkpoint is closed in good order from the start.
 #[test]
 fn a_cut_log_of_a_checkpoint_is_noticed() {

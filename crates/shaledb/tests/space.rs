@@ -4,6 +4,7 @@ use shaledb::{
     Background, Batch, Codec, Codecs, Config, Db, Env, Error, OpenOptions, Result, SpaceState,
     TransactionOptions, Tree, TreeConfig, WriteOptions,
 };
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -304,6 +305,28 @@ fn what_a_snapshot_pins_is_refused_and_nothing_hangs() {
     (0..full).try_for_each(delete).unwrap();
     let again = fill(&tree, 0);
     assert!(again > full / 2, "{again} of {full} after it has ended");
+}
+
+/// What a crash brought back of names that were removed takes more than there may be: some of it
+/// goes before the limit is set, the rest once the log has been read.
+#[test]
+fn what_a_crash_has_brought_back_goes_when_the_database_is_opened() {
+    let env = Env::memory();
+    let db = open(&env, config(), Background::Stepped).unwrap();
+    db.tree_or_create("t").unwrap().put(b"a", b"").unwrap();
+    db.close().unwrap();
+    let put = |name: &str, content: &[u8]| {
+        let path = Path::new("/db").join(name);
+        env.fs.create(&path).unwrap().append(content).unwrap();
+        path
+    };
+    for _ in 0..2 {
+        let left = [put("MANIFEST-000001", b"old"), put("000001.blob", &value(7, LIMIT as usize))];
+        let db = open(&env, config(), Background::Stepped).unwrap();
+        assert!(left.iter().all(|path| !env.fs.exists(path).unwrap()));
+        assert!(db.tree("t").unwrap().contains(b"a").unwrap());
+        keeps_limit(&env, &db);
+    }
 }
 
 #[test]

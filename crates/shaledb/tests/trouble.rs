@@ -1,6 +1,8 @@
 //! What must hold in bad moments: failures, races, long lives.
 
+use shaledb::fs::Fs;
 use shaledb::fs::mem::{Call, CrashMode, Fault, MemClock, MemFs};
+use shaledb::repair::{RepairOptions, repair};
 use shaledb::{
     Background, Config, Db, Env, Error, OpenOptions, Result, SyncPolicy, TransactionOptions,
     WriteOptions,
@@ -286,10 +288,8 @@ fn what_was_decided_before_what_is_in_tables_is_not_prepared_again() -> Result<(
         txn.put(&tree, b"l", b"old")?;
         let prepared = txn.prepare(b"x")?;
         let options = if sync { WriteOptions::SYNC } else { WriteOptions::default() };
-        let is_log = |path: &Path| path.extension().is_some_and(|extension| extension == "wal");
-        let logs = || fs.files().into_iter().filter(|(path, _)| is_log(path));
         let before: Vec<(PathBuf, usize)> =
-            logs().map(|(path, _)| (path.clone(), log_end(&fs, &path))).collect();
+            logs(&fs).into_iter().map(|path| (path.clone(), log_end(&fs, &path))).collect();
         if commit {
             prepared.commit(options)?
         } else {
@@ -304,13 +304,66 @@ fn what_was_decided_before_what_is_in_tables_is_not_prepared_again() -> Result<(
             let (path, end) = grown.expect("the log goes on in the same file");
             assert!(crashed.corrupt(path, *end as u64, 1));
         }
-        let db = stepped(&crashed, &clock)?;
-        assert!(db.prepared()?.is_empty(), "commit: {commit}, sync: {sync}");
-        let tree = db.tree("t")?;
-        assert_eq!(tree.get(b"k")?.unwrap(), b"new");
-        assert_eq!(tree.scan::<&[u8]>(..)?.count(), rows);
+        let env = Env { fs: Arc::new(crashed.clone()), clock: clock.clone() };
+        let options = RepairOptions { env: env.clone(), ..RepairOptions::default() };
+        repair("/db".as_ref(), "/repaired".as_ref(), &options, &mut |_| ())?;
+        let background = Background::Stepped;
+        let open = |dir: &str, read_only| {
+            let env = env.clone();
+            Db::open_in(dir, small(), OpenOptions { env, background, read_only })
+        };
+        // Without its lock it is followed.
+        crashed.remove("/db/LOCK".as_ref())?;
+        for (dir, read_only) in [("/repaired", false), ("/db", true), ("/db", false)] {
+            let db = open(dir, read_only)?;
+            assert!(db.prepared()?.is_empty(), "{dir}, {read_only}: {commit}, {sync}");
+            let tree = db.tree("t")?;
+            assert_eq!(tree.get(b"k")?.unwrap(), b"new");
+            assert_eq!(tree.scan::<&[u8]>(..)?.count(), rows);
+        }
     }
     Ok(())
+}
+
+/// A decision that is lost with a part of the log may have been there, says a repair. What the
+/// manifest tells to be in tables is decided also where the log is damaged behind it.
+#[test]
+fn a_repair_of_a_damaged_log_names_what_may_have_been_decided() -> Result<()> {
+    let (fs, clock) = (MemFs::new(), Arc::new(MemClock::new()));
+    let db = stepped(&fs, &clock)?;
+    let tree = db.tree_or_create("t")?;
+    let mut places = Vec::new();
+    for (name, is_flushed) in [(&b"flushed"[..], true), (b"lost", false)] {
+        let mut txn = db.begin(TransactionOptions::default())?;
+        txn.put(&tree, name, b"old")?;
+        let prepared = txn.prepare(name)?;
+        let log = logs(&fs).pop().unwrap();
+        places.push((log_end(&fs, &log), log));
+        prepared.commit(WriteOptions::SYNC)?;
+        tree.put_with(name, b"new", WriteOptions::SYNC)?;
+        if is_flushed {
+            tree.flush()?;
+        }
+    }
+    let crashed = fs.crash_clone(1, CrashMode::Lost);
+    for (at, log) in places {
+        assert!(crashed.corrupt(&log, at as u64, 1));
+    }
+    let env = Env { fs: Arc::new(crashed), clock };
+    let options = RepairOptions { env: env.clone(), ..RepairOptions::default() };
+    let report = repair("/db".as_ref(), "/repaired".as_ref(), &options, &mut |_| ())?;
+    let text = report.to_string();
+    assert!(text.contains("`lost`") && !text.contains("`flushed`"), "{text}");
+    let options = OpenOptions { env, background: Background::Stepped, ..OpenOptions::default() };
+    let db = Db::open_in("/repaired", small(), options)?;
+    let names: Vec<_> = db.prepared()?.iter().map(|one| one.xid().to_vec()).collect();
+    assert_eq!(names, [b"lost"]);
+    Ok(())
+}
+
+fn logs(fs: &MemFs) -> Vec<PathBuf> {
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "wal");
+    fs.files().into_iter().map(|(path, _)| path).filter(is_log).collect()
 }
 
 /// Where the zeros at a log's end begin.
@@ -333,8 +386,14 @@ fn a_crash_takes_no_commit_and_leaves_a_later_rollback() -> Result<()> {
     prepared.rollback(WriteOptions::default())?;
     // The log is durable as far as this needs it.
     one.flush()?;
-    let db = stepped(&fs.crash_clone(1, CrashMode::Lost), &clock)?;
+    let fs = fs.crash_clone(1, CrashMode::Lost);
+    let db = stepped(&fs, &clock)?;
     let commit_is_there = db.tree("other")?.contains(b"c")?;
     assert_eq!((db.prepared()?.len(), commit_is_there), (1, false));
+    // Its log is needed again, though the manifest has said that it was not.
+    db.tree("one")?.put(b"d", b"")?;
+    db.flush()?;
+    let db = stepped(&fs.crash_clone(1, CrashMode::Lost), &clock)?;
+    assert_eq!(db.prepared()?.len(), 1);
     Ok(())
 }

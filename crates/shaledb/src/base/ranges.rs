@@ -89,14 +89,25 @@ impl RangeDeletes {
         RangeDeletes { fragments }.checked()
     }
 
-    /// As it is, in order and disjoint: what is found in it is found by binary search.
-    fn checked(self) -> RangeDeletes {
+    /// The set of these fragments, if they are those of a set.
+    pub fn from_fragments(fragments: Vec<Fragment>) -> Option<RangeDeletes> {
+        let set = RangeDeletes { fragments };
+        set.is_in_order().then_some(set)
+    }
+
+    /// Whether fragments are disjoint and ascend, each with a length and its deletes newest first:
+    /// what is found in it is found by binary search.
+    fn is_in_order(&self) -> bool {
+        let is_sound = |part: &Fragment| {
+            let has_deletes = !part.seqs.is_empty() && part.seqs.is_sorted_by(|a, b| a > b);
+            has_deletes && part.start < part.end
+        };
         let parts = &self.fragments;
-        debug_assert!(parts.is_sorted_by(|a, b| a.end <= b.start), "fragments are disjoint");
-        debug_assert!(
-            parts.iter().all(|part| part.start < part.end && part.seqs.is_sorted_by(|a, b| a > b)),
-            "a fragment has a length, and its deletes newest first"
-        );
+        parts.is_sorted_by(|a, b| a.end <= b.start) && parts.iter().all(is_sound)
+    }
+
+    fn checked(self) -> RangeDeletes {
+        debug_assert!(self.is_in_order(), "fragments are in order");
         self
     }
 

@@ -7,8 +7,9 @@
 //! orderings that are too weak are what ThreadSanitizer is for (`cargo xtask tsan`).
 
 use super::{Background, Batch, BuildOptions, Db, OpenOptions, ScanOptions, Snapshot, Tree};
-use super::{UniqueRow, WriteOptions, entry_of_row};
+use super::{TransactionOptions, UniqueRow, WriteOptions, entry_of_row};
 use crate::base::config::{Config, TreeConfig};
+use crate::base::error::Result;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::fs::Env;
@@ -41,9 +42,9 @@ struct World {
     written: AtomicU64,
 }
 
-/// A new database with the trees `a` and `b`; its background work is stepped.
-fn world() -> Arc<World> {
-    let env = Env { fs: Arc::new(MemFs::new()), clock: Arc::new(MemClock::new()) };
+/// A database whose background work is stepped.
+fn stepped(fs: &MemFs) -> Result<Db> {
+    let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
     let config = Config {
         memory_bytes: 8 << 20,
         memtable_bytes: 64 << 10,
@@ -51,7 +52,12 @@ fn world() -> Arc<World> {
         ..Config::default()
     };
     let options = OpenOptions { env, background: Background::Stepped, read_only: false };
-    let db = Db::open_in("/db", config, options).unwrap();
+    Db::open_in("/db", config, options)
+}
+
+/// A new database with the trees `a` and `b`.
+fn world() -> Arc<World> {
+    let db = stepped(&MemFs::new()).unwrap();
     let (a, b) = (db.tree_or_create("a").unwrap(), db.tree_or_create("b").unwrap());
     let world = World { db, a, b, written: AtomicU64::new(0) };
     world.write(0);
@@ -211,18 +217,7 @@ fn a_failed_sync_that_one_is_told_of_is_missed_by_nobody() {
 /// The sync of this number, of the log or of a table, fails.
 fn with_failing_sync<const NUMBER: u64>() {
     let fs = MemFs::new();
-    let config = Config {
-        memory_bytes: 8 << 20,
-        memtable_bytes: 64 << 10,
-        background_threads: 1,
-        ..Config::default()
-    };
-    let open = |fs: &MemFs| {
-        let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
-        let background = Background::Stepped;
-        Db::open_in("/db", config.clone(), OpenOptions { env, background, read_only: false })
-    };
-    let db = open(&fs).unwrap();
+    let db = stepped(&fs).unwrap();
     let (a, b) = (db.tree_or_create("a").unwrap(), db.tree_or_create("b").unwrap());
     b.put(b"first", b"").unwrap();
     a.put(b"second", b"").unwrap();
@@ -240,11 +235,37 @@ fn with_failing_sync<const NUMBER: u64>() {
     };
     let committed = commit.join().unwrap();
     flush.join().unwrap();
-    let after = open(&fs.crash_clone(1, CrashMode::Lost)).unwrap();
+    let after = stepped(&fs.crash_clone(1, CrashMode::Lost)).unwrap();
     let has = |tree: &str, key: &[u8]| after.tree(tree).unwrap().contains(key).unwrap();
     let found = [has("b", b"first"), has("a", b"second"), has("b", b"third")];
     assert!(found.is_sorted_by(|earlier, later| earlier >= later), "{found:?}");
     assert!(!committed || found[2], "a commit that was durable is lost");
+}
+
+/// A transaction that was prepared before what is flushed is committed beside the flush. However
+/// far the log is durable, nothing that is committed after a power loss is taken for something old.
+#[test]
+fn a_flush_beside_the_commit_of_what_is_prepared_does_not_overtake_the_log() {
+    explore(|| {
+        let fs = MemFs::new();
+        let db = stepped(&fs).unwrap();
+        let tree = db.tree_or_create("t").unwrap();
+        let mut transaction = db.begin(TransactionOptions::default()).unwrap();
+        transaction.put(&tree, b"prepared", b"").unwrap();
+        let prepared = transaction.prepare(b"x").unwrap();
+        tree.put(b"flushed", b"1").unwrap();
+        db.core().seal_all(Some(&tree.inner)).unwrap();
+        let commit = thread::spawn(move || prepared.commit(WriteOptions::default()).unwrap());
+        let flush = thread::spawn(move || while db.step().unwrap() {});
+        commit.join().unwrap();
+        flush.join().unwrap();
+
+        let fs = fs.crash_clone(1, CrashMode::Lost);
+        let tree = stepped(&fs).unwrap().tree("t").unwrap();
+        tree.put_with(b"flushed", b"2", WriteOptions::SYNC).unwrap();
+        let tree = stepped(&fs.crash_clone(1, CrashMode::Lost)).unwrap().tree("t").unwrap();
+        assert_eq!(tree.get(b"flushed").unwrap().unwrap(), b"2");
+    });
 }
 
 /// A build beside two writers, of a row each, and a thread that seals, flushes and compacts.

@@ -66,6 +66,7 @@ impl Catalog {
             Ok(recovered) => {
                 let mut catalog = Catalog { complete: true, ..Catalog::default() };
                 catalog.apply(&recovered.snapshot);
+                catalog.last_seq = recovered.last_seq;
                 let names = recovered.unfinished.into_values().map(|tree| tree.name);
                 report.unfinished.extend(names);
                 return Ok(catalog);

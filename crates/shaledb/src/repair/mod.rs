@@ -25,6 +25,9 @@
 //! stopped may be found committed, or prepared; of a bulk load, or a large commit that was not
 //! prepared, that was just being finished, a part.
 //!
+//! A transaction comes back as prepared if no decision on it can be read, unless the manifest tells
+//! that there was one. What is lost of a log may have had it: then the report names each.
+//!
 //! A tree whose build has not ended is left out, as by an open. If the manifest's part that would
 //! tell is lost, what there is of it is taken, and the report says so; if all of the manifest is
 //! lost, nothing tells such a tree from another.

@@ -229,6 +229,8 @@ impl Sources {
         if catalog.complete && !first_missing && self.replay(work, catalog, &wals, report)? {
             return Ok(());
         }
+        // With a sound manifest it is the log for which this is done.
+        let mut is_damaged = catalog.complete;
         for (id, path) in wals {
             let name = file_name(FileKind::Wal, id);
             progress(work.progress(RepairStep::Reading, &name));
@@ -236,11 +238,13 @@ impl Sources {
             let found = match read {
                 Err(error @ (Error::Io { .. } | Error::Corruption { .. })) => {
                     report.note(&name, None, error.to_string());
+                    is_damaged = true;
                     continue;
                 }
                 other => other?,
             };
             if !found.lost.is_empty() {
+                is_damaged = true;
                 let lost = found.lost.iter().map(|part| LostRange {
                     offset: part.start,
                     bytes: part.end - part.start,
@@ -254,7 +258,24 @@ impl Sources {
             }
             work.bytes_done += work.files.get(&(FileKind::Wal, id)).copied().unwrap_or(0);
         }
+        self.prepared.forget_decided(catalog.log.seq + 1);
+        if is_damaged {
+            self.note_undecided(&work.last_log(), report);
+        }
         Ok(())
+    }
+
+    /// Reports what is prepared by what is left of the log.
+    fn note_undecided(&self, log: &str, report: &mut RepairReport) {
+        for xid in self.prepared.undecided.keys() {
+            let what = format!(
+                "no decision on the transaction `{}` can be read, so it is prepared again; what is \
+                 lost of the log may have had one: ask its coordinator before you decide it, since \
+                 to commit it once more replaces what was committed later",
+                xid.escape_ascii()
+            );
+            report.note(log, None, what);
+        }
     }
 
     /// Reads the log as an open would; false if it is damaged, and nothing is taken.
@@ -272,7 +293,10 @@ impl Sources {
         };
         let sink = &mut |batch: WalBatch<'_>| self.read_record(catalog, &batch);
         match replay::replay(&*work.env.fs, work.from, wals, start, sink) {
-            Ok(_) => return Ok(true),
+            Ok(end) => {
+                self.prepared.forget_decided(end.whole_from);
+                return Ok(true);
+            }
             Err(Error::Corruption { path, offset, what }) => {
                 let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
                 report.note(&name, None, format!("the log is damaged at byte {offset}: {what}"));

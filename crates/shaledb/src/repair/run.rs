@@ -9,7 +9,7 @@ use super::work::{Work, list};
 use crate::base::config::Config;
 use crate::base::error::{Error, Result};
 use crate::db::{Background, Db, OpenOptions};
-use crate::table::format::{FileKind, LOCK, file_name};
+use crate::table::format::LOCK;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -98,9 +98,7 @@ pub fn repair(
                  same name; the one in the log is left out",
                 xid.escape_ascii()
             );
-            let mut logs = files.keys().filter(|(kind, _)| *kind == FileKind::Wal);
-            let last = logs.next_back().map_or(0, |(_, id)| *id);
-            report.note(&file_name(FileKind::Wal, last), None, what);
+            report.note(&work.last_log(), None, what);
             continue;
         }
         prepared::logged(&work, &db, &trees, xid, &undecided.ops, &mut report)?;

@@ -45,6 +45,12 @@ impl Work<'_> {
         Arc::clone(all)
     }
 
+    /// The name of the log's last file.
+    pub fn last_log(&self) -> String {
+        let mut logs = self.files.keys().filter(|(kind, _)| *kind == FileKind::Wal);
+        file_name(FileKind::Wal, logs.next_back().map_or(0, |(_, id)| *id))
+    }
+
     pub fn progress(&self, step: RepairStep, name: &str) -> RepairProgress {
         RepairProgress {
             step,

@@ -249,6 +249,14 @@ impl Catalog {
         assert!(tree.is_none_or(|(id, _)| id.saturating_add(1) <= self.next_tree), "a number once");
     }
 
+    /// The last sequence number that is in tables. The log has been durable up to there, or starts
+    /// behind it.
+    pub fn last_in_tables(&self) -> SeqNo {
+        let flushed = self.trees.values().map(|tree| tree.flushed_seq);
+        let tables = self.trees.values().flat_map(|tree| tree.tables.values());
+        flushed.chain(tables.map(|(_, meta)| meta.max_seq)).max().unwrap_or(0)
+    }
+
     /// Takes out the trees whose build has not ended, with what prepared transactions have for
     /// them: for all but who builds them they are not there.
     pub fn take_unfinished(&mut self) -> BTreeMap<TreeId, CatalogTree> {

@@ -291,7 +291,7 @@ pub fn recover(fs: &dyn Fs, dir: &Path) -> Result<Recovered> {
         unfinished: all(&unfinished),
         next_file: catalog.next_file.max(id + 1),
         next_tree: catalog.next_tree,
-        last_seq: catalog.last_seq,
+        last_seq: catalog.last_seq.max(catalog.last_in_tables()),
         log: catalog.log,
         log_end: catalog.log_end,
         manifest_id: id,

@@ -138,10 +138,13 @@ pub fn prepared_ops(ops: &[u8], seq: SeqNo) -> impl Iterator<Item = Op<'_>> {
 fn check_prepared(ops: &[u8]) -> Result<(), &'static str> {
     let mut rest = OpIter::new(ops, 1);
     let mut last: Option<(u32, bool, &[u8])> = None;
-    while let Some(entry) = rest.step() {
-        let Some(Entry::Op(op)) = entry? else {
+    while let Some(byte) = rest.decoder.u8() {
+        // Unread: it may be another prepare, of another, and so on, which no stack is deep enough
+        // for. A search for records behind damage parses what may be anything.
+        if byte >= NOTHING {
             return Err("a prepared transaction holds what is no operation");
-        };
+        }
+        let op = rest.decode_op(byte, 1)?;
         let order = (op.tree, op.kind != Kind::RangeDelete, op.key);
         // Range deletes may begin anywhere, and repeat.
         let wrong = last.is_some_and(|last| match order.1 {
@@ -247,6 +250,12 @@ impl<'a> OpIter<'a> {
         if byte >= NOTHING {
             return self.decode_special(byte, seq);
         }
+        Ok(Some(Entry::Op(self.decode_op(byte, seq)?)))
+    }
+
+    /// The operation that begins with this byte.
+    #[inline]
+    fn decode_op(&mut self, byte: u8, seq: SeqNo) -> Result<Op<'a>, &'static str> {
         let kind = match Kind::from_u8(byte) {
             Some(kind) if kind != Kind::Merge => kind,
             _ => return Err("the record has an operation of an unknown kind"),
@@ -259,7 +268,7 @@ impl<'a> OpIter<'a> {
         }
         let value: &[u8] =
             if kind == Kind::Delete { &[] } else { self.decoder.bytes().ok_or(SHORT)? };
-        Ok(Some(Entry::Op(Op { seq, kind, tree, key, value })))
+        Ok(Op { seq, kind, tree, key, value })
     }
 
     #[cold]

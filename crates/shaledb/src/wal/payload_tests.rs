@@ -104,6 +104,24 @@ fn what_cannot_have_been_prepared_is_refused() {
     assert!(WalBatch::parse(&out).is_err());
 }
 
+/// Nothing is decoded of what a prepare cannot hold, which could be one in another to any depth.
+/// (The fuzzer's inputs of 4 KiB, without `-max_len`, do not reach a depth that ends a stack.)
+#[test]
+fn a_prepare_within_others_is_refused_at_any_depth() {
+    // From the end: each length is known once what it counts is there.
+    let (mut reversed, mut part) = (Vec::<u8>::new(), Vec::new());
+    for _ in 0..50_000 {
+        part.clear();
+        part.extend_from_slice(&[PREPARE, 1, b'x']);
+        put_varint(&mut part, reversed.len() as u64);
+        reversed.extend(part.iter().rev());
+    }
+    let mut payload = Vec::new();
+    begin(&mut payload, 5, 4);
+    payload.extend(reversed.iter().rev());
+    assert!(WalBatch::parse(&payload).is_err());
+}
+
 #[test]
 fn every_cut_inside_an_operation_is_refused() {
     let payload = sample();

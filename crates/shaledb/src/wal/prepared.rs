@@ -27,6 +27,12 @@ impl PreparedLog {
         self.undecided.values().map(|undecided| undecided.ops.len() as u64).sum()
     }
 
+    /// Forgets what was prepared before the number `from`, where the decision on it may be missing.
+    /// All before that is in tables, and what is undecided keeps its log: so it was decided.
+    pub fn forget_decided(&mut self, from: SeqNo) {
+        self.undecided.retain(|_, undecided| undecided.seq >= from);
+    }
+
     /// Takes in a record, and tells `sink` of all operations that it makes, in order: its own, and
     /// those of transactions that it commits, with the number of their prepare.
     ///

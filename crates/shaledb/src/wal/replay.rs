@@ -13,7 +13,7 @@
 //!    are the end of that file.
 //! 2. Where that ends, at sequence number L, the rest of all files is only searched for sound
 //!    records, for what they say was durable: D is the largest such number of all sound records
-//!    and of the manifest.
+//!    and of the manifest, which also has the numbers in tables.
 //! 3. L < D: something that was durable is missing; [`Error::Corruption`] where the log ended.
 //!    Otherwise the log ends at L and the rest, which was never durable, is dropped.
 

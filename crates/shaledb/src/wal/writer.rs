@@ -4,7 +4,7 @@
 //! After a failure of which the outcome is not known (an append other than on a full disk, a sync,
 //! a cut), the writer's guard is poisoned: every later call answers [`Error::Poisoned`], since
 //! nothing that is appended behind a hole could be recovered. The logs of a database share one
-//! guard. A full disk leaves the file as it was before.
+//! guard. A full disk leaves the file as it was before, also after a power loss.
 
 use super::record::{FILE_HEADER_BYTES, Format, Framer, Seal, WAL, file_header};
 use crate::base::error::{Error, Result};
@@ -22,8 +22,6 @@ pub struct LogWriter {
     preparer: Option<Arc<dyn Preparer>>,
     gate: Arc<Gate>,
     guard: Arc<Guard>,
-    /// Whether a record was cut off behind which the device may still have it.
-    is_cut: bool,
 }
 
 impl LogWriter {
@@ -69,7 +67,7 @@ impl LogWriter {
         assert_eq!(file.len(), bytes, "a new file has its header only");
         let preparer = file.preparer();
         let gate = Arc::default();
-        Ok(LogWriter { file, id, seal, bytes, preparer, gate, guard, is_cut: false })
+        Ok(LogWriter { file, id, seal, bytes, preparer, gate, guard })
     }
 
     /// Frames records for the next [`LogWriter::append`]; no longer valid after it.
@@ -85,7 +83,6 @@ impl LogWriter {
     pub fn append(&mut self, framed: &[u8]) -> Result<()> {
         self.guard.check()?;
         debug_assert!(self.seal.is_of(self.bytes, framed), "framed for this place of this file");
-        self.sync_cut()?;
         match self.file.append(framed) {
             Ok(()) => {
                 self.bytes += framed.len() as u64;
@@ -96,26 +93,21 @@ impl LogWriter {
         }
     }
 
-    /// Makes it durable that records were cut off, if any were. The device may have a whole one of
-    /// them: after a power loss it would stand in the place of the next one, here or in the next
-    /// file, which has its number.
-    #[inline]
-    pub fn sync_cut(&mut self) -> Result<()> {
-        if self.is_cut {
-            self.sync()?;
-            self.is_cut = false;
-        }
-        Ok(())
-    }
-
+    /// Cuts off what a failed append has left; answers with its error, or that of the cut.
     #[cold]
     fn undo_append(&mut self, error: Error) -> Error {
-        let undone = self.file.truncate(self.bytes);
+        let mut undone = self.file.truncate(self.bytes);
         debug_assert!(undone.is_err() || self.file.len() == self.bytes);
-        if undone.is_err() || !error.is_without_room() {
+        // The device may have whole records of it: who syncs beside commits may have come between.
+        // After a power loss a commit that was refused would be there, or in the place of the next
+        // one, which has its number. What the limit on space refuses was never begun.
+        if error.is_disk_full() {
+            undone = undone.and_then(|()| self.sync());
+        }
+        let error = undone.err().unwrap_or(error);
+        if !error.is_without_room() {
             drop(self.guard.poison(&error));
         }
-        self.is_cut = true;
         error
     }
 

@@ -154,11 +154,15 @@ impl Core {
     }
 
     /// Puts the operations of a prepared transaction, which is committed by the record `seq`, into
-    /// memtables, which need the log from `from` on. Reads see them once that is published.
+    /// memtables, which need the log from `from` on, and notes it. Reads see them once that is
+    /// published.
     pub fn apply_decided(&self, ops: &[u8], seq: SeqNo, from: SeqNo) -> Applied<'_> {
         let unfinished = PoisonOnPanic(self);
         let trees = self.trees.load_full();
         let full = self.apply(&trees, payload::prepared_ops(ops, seq), Some(from));
+        if !ops.is_empty() {
+            self.decided.store(seq, Ordering::Release);
+        }
         Applied { unfinished, trees, seq, bytes: ops.len(), full }
     }
 
@@ -250,9 +254,6 @@ impl Applied<'_> {
         let Applied { unfinished, trees, seq, bytes, full } = self;
         let core = unfinished.0;
         assert!(seq < leader.next_seq, "the record that decides is in the log");
-        if bytes > 0 {
-            core.decided.store(seq, Ordering::Release);
-        }
         core.publish(seq);
         core.after_apply(leader, &trees, bytes, full);
         std::mem::forget(unfinished);

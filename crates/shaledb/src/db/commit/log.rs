@@ -73,12 +73,12 @@ impl Core {
         let trees = self.trees.load();
         let alone = |tree: &TreeCore| flushed.len() == 1 && flushed.contains_key(&tree.id);
         let mut others = trees.by_id.values().filter(|tree| !alone(tree));
-        // The commit of a prepared transaction must not be lost while its writes stay: it would be
-        // found prepared again.
-        let decided = self.decided.load(Ordering::Acquire) > self.durable.load(Ordering::Acquire);
         // The log goes on being read from a prepare on, so it must have all numbers that tables
         // have: else a recovery would give those out again, and take new operations for old ones.
         let prepared = self.prepared.lock().values().any(|one| one.log_seq().is_some());
+        // So after its commit, too, which must not be lost while its writes stay: it would be found
+        // prepared again. This comes second: a commit is noted before it is prepared no more.
+        let decided = self.decided.load(Ordering::Acquire) > self.durable.load(Ordering::Acquire);
         let waits = others.any(|tree| tree.first_unflushed_but(flushed).is_some());
         if !decided && !prepared && !waits {
             return Ok(());
@@ -148,11 +148,7 @@ impl Core {
 
     /// Goes on in a new log file. If none can be made (a full disk), the present one is kept.
     pub fn rotate_log(&self, leader: &mut Leader) {
-        let Some(old) = leader.wal.as_mut() else { return };
-        if let Err(error) = old.sync_cut() {
-            tracing::error!(%error, "the log that was cut could not be synced: no more is written");
-            return;
-        }
+        let Some(old) = leader.wal.as_ref() else { return };
         let opened = old.syncer().and_then(|syncer| Ok((syncer, self.next_log(old.id())?)));
         let (syncer, wal) = match opened {
             Ok(opened) => opened,

@@ -13,7 +13,7 @@ use crate::table::meta::{FileId, TableMeta};
 use crate::table::{Blob, Table};
 use crate::version::catalog::CatalogTree;
 use crate::version::manifest::CURRENT;
-use crate::version::{Catalog, ManifestTail, TreeId, Version};
+use crate::version::{ManifestTail, TreeId, Version};
 use crate::wal::payload::{Entry, prepared_ops};
 use crate::wal::{LogTail, Op, PreparedLog, ReplayStart, TailEnd, WalBatch};
 use std::collections::BTreeMap;
@@ -95,6 +95,8 @@ impl Following {
         let reached = log.last_seq().max(start.seq);
         self.log = log;
         let ended = ended?;
+        // Nor has one that damage has taken where all is in tables.
+        self.prepared.forget_decided(start.seq + 1);
         if self.manifest.advance(fs, &core.dir)? {
             (self.news, self.full) = (true, false);
             return Ok(Step::Again);
@@ -114,7 +116,7 @@ impl Following {
             }
             TailEnd::End => {}
         }
-        let flushed = in_tables(self.manifest.catalog());
+        let flushed = self.manifest.catalog().last_in_tables();
         if reached < flushed {
             let what = format!(
                 "the log can be read up to sequence number {reached}, but tables have what was \
@@ -153,10 +155,9 @@ impl Following {
             let followed = self.trees.entry(*id).or_insert_with(|| Followed::new(core, *id, tree));
             followed.take(core, tree, &self.tables)?;
         }
-        // A decision that was in a log that is gone by now has not been seen; what is undecided
-        // keeps its log.
-        self.prepared.undecided.retain(|_, undecided| undecided.seq > catalog.log.seq);
-        self.seq = self.seq.max(in_tables(catalog)).max(catalog.log.seq);
+        // A decision that was in a log that is gone by now has not been seen.
+        self.prepared.forget_decided(catalog.log.seq + 1);
+        self.seq = self.seq.max(catalog.last_in_tables()).max(catalog.log.seq);
         Ok(true)
     }
 
@@ -237,13 +238,6 @@ impl Following {
 /// What memtables may take.
 fn bound(core: &Core) -> u64 {
     core.settings.memory_bytes / 2
-}
-
-/// The last sequence number that is in tables.
-fn in_tables(catalog: &Catalog) -> SeqNo {
-    let flushed = catalog.trees.values().map(|tree| tree.flushed_seq);
-    let tables = catalog.trees.values().flat_map(|tree| tree.tables.values());
-    flushed.chain(tables.map(|(_, meta)| meta.max_seq)).max().unwrap_or(0)
 }
 
 /// A table that stays open, and its blobs with it.

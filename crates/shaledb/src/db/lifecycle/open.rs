@@ -62,7 +62,7 @@ fn open_valid(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<C
             other => other?,
         },
     };
-    let files = list_files(&*env.fs, dir)?;
+    let mut files = list_files(&*env.fs, dir)?;
     let limit = if read_only { 0 } else { config.space_limit };
     if !read_only {
         space::count_files(&door, dir)?;
@@ -82,7 +82,7 @@ fn open_valid(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<C
     core.lock = Mutex::new(Some(lock));
     let newest = files.keys().map(|(_, id)| *id).max().unwrap_or(0);
     core.next_file = AtomicU64::new(recovered.next_file.max(newest + 1));
-    space::begin(&core, limit, &recovered, &files)?;
+    space::begin(&core, limit, &recovered, &mut files)?;
     add_trees(&core, &recovered)?;
     if !read_only {
         let id = core.new_file();
@@ -208,10 +208,9 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
         prepared.read(&batch, &mut |op, from| replay.apply(op, from))
     })?;
     replay.make_room()?;
-    // Where numbers are missing all is in tables, so what was prepared before was decided: what is
-    // undecided keeps its log. That decision may have been there. Elsewhere it was lost with all
-    // that was committed after it, or is still to come.
-    prepared.undecided.retain(|_, undecided| undecided.seq >= end.whole_from);
+    // Where numbers are missing the decision may have been. Elsewhere it was lost with all that was
+    // committed after it, or is still to come.
+    prepared.forget_decided(end.whole_from);
     for (xid, undecided) in prepared.undecided {
         core.adopt_prepared(xid, undecided, &*core.env.clock);
     }
@@ -249,6 +248,9 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
         let last_seq = (kept != id).then_some(end.last_seq);
         core.wals.lock().push(LiveWal { id: kept, last_seq, bytes });
     }
+    // A crash that took a rollback, and a commit before it, leaves prepared what the manifest says
+    // needs no log any more: it gets a record that does.
+    core.prepare_again(&mut core.leader.lock(), recovered.log.seq)?;
     forget_old_logs(core, id, end.last_seq)?;
     core.sched.want_spare_log();
     let trees = core.trees.load_full();

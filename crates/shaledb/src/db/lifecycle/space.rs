@@ -27,8 +27,14 @@ pub(super) fn count_files(door: &GuardedFs, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Sets the limit before anything is written, if it can be kept then.
-pub(super) fn begin(core: &Core, bytes: u64, recovered: &Recovered, files: &Files) -> Result<()> {
+/// Sets the limit before anything is written, if it can be kept then. What it removes leaves
+/// `files`.
+pub(super) fn begin(
+    core: &Core,
+    bytes: u64,
+    recovered: &Recovered,
+    files: &mut Files,
+) -> Result<()> {
     if bytes == 0 {
         return Ok(());
     }
@@ -68,7 +74,7 @@ fn too_large(limit: u64, used: u64) -> Error {
 
 /// Removes files that the manifest, as it is now, does not need: outputs of jobs that did not end,
 /// what compactions replaced, old logs and manifests. Not blobs: the log may need them.
-fn remove_known_orphans(core: &Core, recovered: &Recovered, files: &Files) -> Result<()> {
+fn remove_known_orphans(core: &Core, recovered: &Recovered, files: &mut Files) -> Result<()> {
     let fs = &*core.env.fs;
     let current = manifest::current(fs, &core.dir)?;
     // What a killed process has left in the page cache was read back, but may not be durable yet.
@@ -77,17 +83,15 @@ fn remove_known_orphans(core: &Core, recovered: &Recovered, files: &Files) -> Re
     let of_trees = recovered.trees.values().flat_map(|tree| tree.levels.iter().flatten());
     let prepared = recovered.prepared.values().flatten().flat_map(|(_, tables)| tables);
     let needed: BTreeSet<FileId> = of_trees.chain(prepared).map(|meta| meta.id).collect();
-    for &(kind, id) in files.keys() {
-        let is_orphan = match kind {
-            FileKind::Table | FileKind::Run => !needed.contains(&id),
-            FileKind::Manifest => id != current,
-            FileKind::Wal => id < recovered.log.file,
-            _ => false,
-        };
-        if is_orphan {
-            tracing::info!(name = file_name(kind, id), "removed, to keep the limit on space");
-            fs.remove(&core.path(kind, id))?;
-        }
+    let is_orphan = |kind: FileKind, id: FileId| match kind {
+        FileKind::Table | FileKind::Run => !needed.contains(&id),
+        FileKind::Manifest => id != current,
+        FileKind::Wal => id < recovered.log.file,
+        _ => false,
+    };
+    for ((kind, id), _) in files.extract_if(.., |(kind, id), _| is_orphan(*kind, *id)) {
+        tracing::info!(name = file_name(kind, id), "removed, to keep the limit on space");
+        fs.remove(&core.path(kind, id))?;
     }
     Ok(())
 }

@@ -106,8 +106,9 @@ impl Core {
         assert!(from < seq, "a decision comes after its prepare");
         let ops = if commit { &ops[..] } else { &[] };
         let applied = self.apply_decided(ops, seq, from);
-        // After its memtables say from where on they need the log, which this said so far; and
-        // before the log may be rotated, which logs again what is here.
+        // After its memtables say from where on they need the log, and it is noted that this must
+        // be durable, which it told of so far; and before the log may be rotated, which logs again
+        // what is here.
         let ended = self.prepared.lock().remove(xid);
         assert!(ended.is_some(), "what is prepared is decided once");
         applied.publish(leader);

@@ -34,8 +34,8 @@ impl MemFs {
         self.inner.lock().faults.add(call, nth, fault, once);
     }
 
-    /// From now on each sync of a file calls `pause` between its work and its return, and each lock
-    /// before it is taken, so that a test can let others overtake it there.
+    /// From now on each sync of a file calls `pause` between its work and its return, each cut of a
+    /// file and each lock before it is made, so that a test can let others overtake it there.
     pub fn pause(&self, pause: Option<Pause>) {
         self.inner.lock().faults.set_pause(pause);
     }

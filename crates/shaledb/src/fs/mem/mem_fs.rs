@@ -149,6 +149,10 @@ impl WriteFile for MemWriteFile {
     fn flush_hint(&mut self) {}
 
     fn truncate(&mut self, bytes: u64) -> Result<()> {
+        let pause = self.fs.inner.lock().faults.pause();
+        if let Some(pause) = pause {
+            pause(Call::Truncate, &self.path);
+        }
         let mut inner = self.fs.inner.lock();
         inner.enter(Call::Truncate, &self.path, bytes, &[])?;
         inner.disk.truncate(&self.node, bytes);

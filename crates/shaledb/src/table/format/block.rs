@@ -107,6 +107,10 @@ impl Block {
         if tag_width > 8 || base_seq > SEQ_MAX {
             return Err("a block's tags are malformed");
         }
+        // Columns of which each item takes nothing do not bound it.
+        if entries > bytes.len() {
+            return Err("a block has more entries than bytes");
+        }
         let prefix_start = values_len;
         // Sums of a few 32-bit lengths: no overflow in 64 bits.
         let suffix_start = prefix_start + prefix_len;

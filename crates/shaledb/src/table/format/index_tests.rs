@@ -1,5 +1,6 @@
 use super::*;
 use crate::table::format::Handle;
+use crate::table::format::block::{FLAG_FIXED_KEYS, FLAG_FIXED_VALUES, TRAILER_BYTES};
 use crate::table::testing::Chance;
 
 fn between(last: &str, next: &str) -> String {
@@ -102,6 +103,17 @@ fn entries_are_counted_up_to_any_block() {
         }
         assert_eq!(index.block_of(of_blocks.len() as u64 + 5), blocks - 1);
     }
+}
+
+/// Entries that take no bytes would bound nothing, and each takes memory in the index.
+#[test]
+fn more_blocks_than_bytes_are_refused() {
+    let mut image = IndexBuilder::default().finish().to_vec();
+    let trailer = image.len() - TRAILER_BYTES;
+    image[trailer..trailer + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    image[trailer + 25] = FLAG_FIXED_KEYS | FLAG_FIXED_VALUES;
+    assert!(Block::parse(image.clone()).is_err());
+    assert!(Index::parse(image, 0..0).is_err());
 }
 
 #[test]

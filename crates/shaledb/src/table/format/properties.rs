@@ -15,7 +15,7 @@
 
 use crate::base::coding::{Decoder, put_bytes, put_varint};
 use crate::base::config::Codec;
-use crate::base::ranges::{RangeDelete, RangeDeletes};
+use crate::base::ranges::{Fragment, RangeDeletes};
 use crate::table::meta::{TableMeta, Why};
 
 /// The properties' bytes.
@@ -123,23 +123,26 @@ pub fn encode_ranges(ranges: &RangeDeletes) -> Vec<u8> {
     out
 }
 
-/// Reads what [`encode_ranges`] wrote; `None` if the bytes are anything else.
+/// Reads what [`encode_ranges`] wrote; `None` if the bytes are anything else. It takes memory as
+/// the bytes do: keys are not copied for each number, and fragments that overlap are not cut.
 pub fn decode_ranges(bytes: &[u8]) -> Option<RangeDeletes> {
     let mut decoder = Decoder::new(bytes);
-    let mut deletes = Vec::new();
+    let mut fragments = Vec::new();
     for _ in 0..decoder.varint()? {
-        let (start, end) = (decoder.bytes()?, decoder.bytes()?);
+        let (start, end) = (decoder.bytes()?.to_vec(), decoder.bytes()?.to_vec());
+        let mut seqs = Vec::new();
         for _ in 0..decoder.varint()? {
-            let seq = decoder.varint()?;
-            deletes.push(RangeDelete { start: start.to_vec(), end: end.to_vec(), seq });
+            seqs.push(decoder.varint()?);
         }
+        fragments.push(Fragment { start, end, seqs });
     }
-    decoder.is_empty().then(|| RangeDeletes::new(deletes))
+    if decoder.is_empty() { RangeDeletes::from_fragments(fragments) } else { None }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::ranges::RangeDelete;
 
     #[test]
     fn properties_round_trip() {
@@ -182,5 +185,31 @@ mod tests {
         for cut in 0..bytes.len() {
             assert_eq!(decode_ranges(&bytes[..cut]), None);
         }
+    }
+
+    /// What cannot have been written may say in few bytes what takes much memory.
+    #[test]
+    fn range_deletes_that_are_not_fragments_are_refused() {
+        let decode = |fragments: &[(&[u8], &[u8], &[u64])]| {
+            let mut bytes = Vec::new();
+            put_varint(&mut bytes, fragments.len() as u64);
+            for (start, end, seqs) in fragments {
+                put_bytes(&mut bytes, start);
+                put_bytes(&mut bytes, end);
+                put_varint(&mut bytes, seqs.len() as u64);
+                seqs.iter().for_each(|&seq| put_varint(&mut bytes, seq));
+            }
+            decode_ranges(&bytes)
+        };
+        assert!(decode(&[(b"a", b"c", &[3, 1]), (b"c", b"d", &[2])]).is_some());
+        assert_eq!(decode(&[(b"a", b"c", &[3]), (b"b", b"d", &[2])]), None, "they overlap");
+        assert_eq!(decode(&[(b"c", b"d", &[3]), (b"a", b"b", &[2])]), None, "out of order");
+        assert_eq!(decode(&[(b"a", b"a", &[3])]), None, "no length");
+        assert_eq!(decode(&[(b"a", b"b", &[])]), None, "no delete");
+        assert_eq!(decode(&[(b"a", b"b", &[2, 3])]), None, "the oldest first");
+        assert_eq!(decode(&[(b"a", b"b", &[3, 3])]), None, "one twice");
+        let (long, numbers) = (vec![7; 1 << 16], Vec::from_iter((1..1000u64).rev()));
+        let found = decode(&[(b"", &long, &numbers)]).unwrap();
+        assert!(found.memory_bytes() < 1 << 17, "{}", found.memory_bytes());
     }
 }
