@@ -2,7 +2,7 @@
 //! into its engine's own settings, and prints those in full.
 
 use crate::options::CodecNames;
-use crate::units::parse_bytes;
+use crate::units::{parse_bytes, setting};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,14 @@ pub enum Durability {
 /// A slower device would show nothing but itself.
 const DEVICE_BOUND_MIN: u64 = 64 << 10;
 
+/// How many memtables an engine may have at one time, by its adapter.
+const MEMTABLES: u64 = 4;
+
+/// What a memtable has of the memory, and the least and the most.
+const MEMTABLE_SHARE: u64 = 16;
+const MEMTABLE_MIN: u64 = 64 << 10;
+const MEMTABLE_MAX: u64 = 64 << 20;
+
 fn device_bound(text: &str) -> Result<u64, String> {
     match parse_bytes(text)? {
         bytes if bytes >= DEVICE_BOUND_MIN => Ok(bytes),
@@ -34,8 +42,14 @@ pub struct Setup {
     #[arg(long, default_value = "1280M", value_parser = parse_bytes)]
     pub memory: u64,
 
-    /// The size of a memtable
-    #[arg(long, default_value = "64M", value_parser = parse_bytes)]
+    /// The size of a memtable; the memory has to have room for four [default: a sixteenth of
+    /// --memory, at most 64M]
+    #[arg(
+        long,
+        default_value = "0",
+        hide_default_value = true,
+        value_parser = parse_bytes
+    )]
     pub memtable: u64,
 
     /// One codec, or three: upper levels, middle, bottommost. Engines with one codec take the last.
@@ -106,6 +120,36 @@ impl Setup {
         };
         Setup { codecs, ..self.clone() }
     }
+
+    /// With what was left open: a memtable is as large as Shale makes it by itself.
+    #[must_use]
+    pub fn resolved(&self) -> Setup {
+        let memtable = match self.memtable {
+            0 => (self.memory / MEMTABLE_SHARE).clamp(MEMTABLE_MIN, MEMTABLE_MAX),
+            bytes => bytes,
+        };
+        Setup { memtable, ..self.clone() }
+    }
+
+    /// Checks that the settings fit together.
+    ///
+    /// # Errors
+    ///
+    /// The memtables would be more than the memory: most engines would then have no cache, and
+    /// would not keep to the memory either.
+    pub fn check(&self) -> Result<(), String> {
+        let memtables = MEMTABLES.saturating_mul(self.memtable);
+        if memtables <= self.memory {
+            return Ok(());
+        }
+        Err(format!(
+            "--memtable: {MEMTABLES} memtables of {} are more than the memory of {}. Say \
+             --memtable {} or less, or more --memory",
+            setting(self.memtable),
+            setting(self.memory),
+            self.memory / MEMTABLES
+        ))
+    }
 }
 
 impl Default for Setup {
@@ -113,7 +157,7 @@ impl Default for Setup {
         let auto = || "auto".to_owned();
         Setup {
             memory: 1280 << 20,
-            memtable: 64 << 20,
+            memtable: 0,
             codecs: CodecNames { upper: auto(), middle: auto(), bottommost: auto() },
             no_dictionary: false,
             filter_bits: 10,
@@ -151,6 +195,23 @@ mod tests {
         let parsed = Command::parse_from(["x"]).setup;
         let (a, b) = (serde_json::to_value(parsed), serde_json::to_value(Setup::default()));
         assert_eq!(a.unwrap(), b.unwrap());
+    }
+
+    #[test]
+    fn memtables_follow_the_memory_or_are_refused() {
+        let parse =
+            |flags: &[&str]| Command::parse_from(["x"].iter().chain(flags.iter())).setup.resolved();
+        for (memory, memtable) in [("2G", 64 << 20), ("64M", 4 << 20), ("8M", 512 << 10)] {
+            let setup = parse(&["--memory", memory]);
+            assert_eq!(setup.memtable, memtable, "{memory}");
+            setup.check().unwrap();
+        }
+        let asked = ["--memory", "64M", "--memtable", "16M"];
+        assert_eq!(parse(&asked).memtable, 16 << 20);
+        parse(&asked).check().unwrap();
+        let why = parse(&["--memory", "64M", "--memtable", "17M"]).check().unwrap_err();
+        assert!(why.starts_with("--memtable") && why.contains("--memory"), "{why}");
+        assert!(parse(&["--memtable", "9000000T"]).check().is_err());
     }
 
     #[test]

@@ -253,15 +253,19 @@ mod tests {
 
     #[test]
     fn all_forms_have_the_memory_that_was_given() {
-        let setup = Setup { memory: 1 << 30, memtable: 32 << 20, ..Setup::default() };
-        let number = |form, name| value(form, &setup, name).unwrap().parse::<u64>().unwrap();
-        for form in [Form::Innodb, Form::Compressed, Form::Punch] {
-            let pool = number(form, "innodb_buffer_pool_size");
-            assert_eq!(pool + number(form, "innodb_log_buffer_size"), 1 << 30);
+        for memory in [32 << 20, 64 << 20, 96 << 20, 1 << 30] {
+            let setup = Setup { memory, ..Setup::default() }.resolved();
+            let number = |form, name| value(form, &setup, name).unwrap().parse::<u64>().unwrap();
+            for form in [Form::Innodb, Form::Compressed, Form::Punch] {
+                let pool = number(form, "innodb_buffer_pool_size");
+                assert_eq!(pool + number(form, "innodb_log_buffer_size"), memory);
+            }
+            assert_eq!(number(Form::Shale, "shale_memory"), memory);
+            let cache = number(Form::Myrocks, "rocksdb_block_cache_size");
+            let memtables = number(Form::Myrocks, "rocksdb_db_write_buffer_size");
+            assert_eq!(cache + memtables, memory);
+            assert!(cache >= memory / 2, "{memory}: a cache of {cache}");
         }
-        assert_eq!(number(Form::Shale, "shale_memory"), 1 << 30);
-        let cache = number(Form::Myrocks, "rocksdb_block_cache_size");
-        assert_eq!(cache + number(Form::Myrocks, "rocksdb_db_write_buffer_size"), 1 << 30);
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl Plan {
     /// # Errors
     ///
     /// A workload has no steps, a group has no engine, a step needs the store of a step that is not
-    /// before it, or an engine is named twice with the same settings.
+    /// before it, an engine is named twice with the same settings, or settings do not fit together.
     pub fn check(&self) -> Result<(), String> {
         let mut seen = BTreeSet::new();
         for group in &self.groups {
@@ -156,6 +156,7 @@ impl Plan {
                 }
             }
             for (at, subject) in group.subjects.iter().enumerate() {
+                subject.setup.check()?;
                 if !seen.insert((group.workload.name(), group.folder(at))) {
                     return Err(format!(
                         "{} {} is named twice with the same settings. Name it once",

@@ -147,7 +147,7 @@ fn cells_have_what_they_are_short_of() {
     );
     let of = |group: usize| {
         let Setup { memory, memtable, busy_threads, device_bound, .. } =
-            groups[group].subjects[0].setup;
+            groups[group].subjects[0].setup.resolved();
         (memory, memtable, busy_threads, device_bound)
     };
     assert_eq!(of(0), (64 << 20, 4 << 20, 2, None));
