@@ -4,7 +4,7 @@ use super::plan::{Plan, SCHEMA};
 use crate::run::row::Row;
 use crate::stores::engine::Result;
 use serde::{Deserialize, Serialize};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::Path;
 
@@ -68,6 +68,17 @@ pub(super) fn append(path: &Path, line: &str) -> Result<()> {
             Ok(())
         })
         .map_err(|error| format!("could not write {}: {error}", path.display()).into())
+}
+
+/// Locks a folder as long as what is given is open; `None` if another process has it locked.
+pub(super) fn lock(folder: &Path) -> Result<Option<File>> {
+    let failed = |error| format!("could not lock {}: {error}", folder.display());
+    let file = File::open(folder).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(failed(error).into()),
+    }
 }
 
 /// The rows of a file. A last line that is cut off, as by a loss of power, is cut off for good.

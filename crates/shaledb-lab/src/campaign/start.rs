@@ -7,6 +7,8 @@ use super::programs::driver;
 use super::room::{Room, room};
 use super::sitting::{Campaign, Outcome};
 use crate::stores::engine::Result;
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 
 /// Runs a new campaign. `stopped` is asked whether the user wants it to stop.
@@ -50,9 +52,17 @@ pub fn run(
     }
     std::fs::create_dir_all(&folder)
         .map_err(|error| format!("could not create {}: {error}", folder.display()))?;
-    std::fs::write(&file, serde_json::to_vec_pretty(&plan)?)
+    let text = serde_json::to_vec_pretty(&plan)?;
+    File::create_new(&file)
+        .and_then(|mut plan| plan.write_all(&text))
         .map_err(|error| format!("could not write {}: {error}", file.display()))?;
-    let mut campaign = Campaign::open(folder, plan, options.json_to.as_deref(), &driver, stopped)?;
+    let json_to = options.json_to.as_deref();
+    let mut campaign = Campaign::open(folder.clone(), plan, json_to, &driver, stopped)
+        .inspect_err(|_| {
+            // Nothing was begun, so the name is free again.
+            let _ = std::fs::remove_file(&file);
+            let _ = std::fs::remove_dir(&folder);
+        })?;
     if options.quiet {
         campaign.be_quiet();
     }
