@@ -121,7 +121,10 @@ impl Figure {
     pub fn of(&self, row: &Row) -> Option<f64> {
         let writer = row.writer.as_ref();
         let counted = &row.counted;
-        let counts = counted.wal_bytes + counted.flush_bytes + counted.compaction_bytes > 0;
+        // Rows of earlier versions have zeros of what an engine does not count.
+        let tables = counted.flush_bytes.into_iter().chain(counted.compaction_bytes);
+        let counts = counted.wal_bytes + tables.sum::<u64>() > 0;
+        let written = |bytes: Option<u64>| bytes.filter(|_| counts).map(|bytes| bytes as f64);
         let per_op = |amount: f64| amount / row.ops.max(1) as f64;
         match self {
             Figure::Rate => Some(row.rate),
@@ -160,8 +163,8 @@ impl Figure {
             Figure::SizePeak => Some(row.size_peak_bytes as f64).filter(|&size| size > 0.0),
             Figure::Stall => counts.then_some(counted.stall_percent),
             Figure::Ingest => Some(counted.user_bytes as f64),
-            Figure::Flush => counts.then_some(counted.flush_bytes as f64),
-            Figure::Compaction => counts.then_some(counted.compaction_bytes as f64),
+            Figure::Flush => written(counted.flush_bytes),
+            Figure::Compaction => written(counted.compaction_bytes),
             Figure::CompactionWall => counted.compaction_seconds,
             Figure::CompactionCpu => counted.compaction_cpu_seconds,
             Figure::CompactionCpuPerOp => {

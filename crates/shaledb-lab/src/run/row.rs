@@ -196,10 +196,10 @@ pub struct Counted {
     pub read_bytes: u64,
     /// Bytes written to logs.
     pub wal_bytes: u64,
-    /// Bytes written by flushes.
-    pub flush_bytes: u64,
-    /// Bytes written by compactions.
-    pub compaction_bytes: u64,
+    /// Bytes written by flushes, where the engine counts them.
+    pub flush_bytes: Option<u64>,
+    /// Bytes written by compactions, where the engine counts them.
+    pub compaction_bytes: Option<u64>,
     /// (flush + compaction) / user, if the client wrote and the engine counts.
     pub write_amp: Option<f64>,
     /// `size_bytes` / `live_bytes`. It is below 1 where compression saves more than stale versions,

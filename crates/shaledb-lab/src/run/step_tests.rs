@@ -44,7 +44,7 @@ impl Store for Fake {
     }
 
     fn wait_idle(&self) -> Result<()> {
-        self.metrics.lock().unwrap().compaction_bytes += 500;
+        *self.metrics.lock().unwrap().compaction_bytes.get_or_insert(0) += 500;
         Ok(())
     }
 
@@ -178,16 +178,16 @@ fn of_a_server_elsewhere_nothing_is_measured_and_a_note_says_so() {
 fn what_the_engine_counts_is_that_of_the_step() {
     let store = Fake::default();
     let levels = vec![Level { level: 1, files: 2, ..Level::default() }];
-    let before = Metrics { user_bytes: 70, flush_bytes: 1000, levels, ..Metrics::default() };
+    let before = Metrics { user_bytes: 70, flush_bytes: Some(1000), levels, ..Metrics::default() };
     *store.metrics.lock().unwrap() = before;
     let client = each(|_| {
         let mut metrics = store.metrics.lock().unwrap();
-        metrics.flush_bytes += 30;
+        *metrics.flush_bytes.get_or_insert(0) += 30;
         metrics.stall_seconds += 0.5;
         Ok(Did { written: 10, ..Did::default() })
     });
     let row = run(&store, work(4, vec![client])).unwrap();
-    assert_eq!((row.counted.flush_bytes, row.counted.write_amp), (120, Some(3.0)));
+    assert_eq!((row.counted.flush_bytes, row.counted.write_amp), (Some(120), Some(3.0)));
     assert_eq!(row.counted.levels[0].files, 2);
     let stalled = row.counted.stall_percent * row.seconds / 100.0;
     assert!((stalled - 2.0).abs() < 1e-6, "{stalled}");
@@ -197,7 +197,7 @@ fn what_the_engine_counts_is_that_of_the_step() {
     let wait_idle: Box<dyn Client> = Box::new(WaitIdle(&store));
     let work = work(1, vec![wait_idle]);
     let row = run_step(&store, &named, work, (0.0, 0.0), &mut silent).unwrap();
-    assert_eq!((row.counted.flush_bytes, row.counted.compaction_bytes), (1120, 500));
+    assert_eq!((row.counted.flush_bytes, row.counted.compaction_bytes), (Some(1120), Some(500)));
     assert_eq!((row.ops, row.counted.write_amp), (1, None));
 
     // But not what came in the time to warm up.
@@ -209,7 +209,7 @@ fn what_the_engine_counts_is_that_of_the_step() {
     let duration = Some(Duration::from_millis(20));
     let work = Work { warm_up, duration, ..Work::new("s", &["get"], vec![idle]) };
     let row = run_step(&store, &named, work, (0.0, 0.0), &mut silent).unwrap();
-    assert_eq!((row.counted.flush_bytes, row.counted.compaction_bytes), (0, 0));
+    assert_eq!((row.counted.flush_bytes, row.counted.compaction_bytes), (Some(0), Some(0)));
     assert_eq!(row.counted.stall_percent, 0.0);
 }
 

@@ -279,8 +279,8 @@ pub fn row(engine: Engine, kind: Kind, repeat: u32, seed: u64) -> Row {
             user_bytes: user,
             read_bytes: if kind.reads { 400 * ops } else { 0 },
             wal_bytes: user + user / 10,
-            flush_bytes: if engine.levels { user } else { 0 },
-            compaction_bytes: compacted,
+            flush_bytes: Some(if engine.levels { user } else { 0 }),
+            compaction_bytes: Some(compacted),
             write_amp: (user > 0 && engine.levels)
                 .then(|| 1.0 + compacted as f64 / user.max(1) as f64),
             space_amp: Some(1.1 * engine.size),
