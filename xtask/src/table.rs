@@ -88,9 +88,11 @@ fn ratio_text(step: &Step, measure: &Measure) -> String {
     median(all).map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}x{spread}"))
 }
 
-/// What flushes and compactions wrote in a step, if the engine counts it.
+/// What flushes and compactions wrote in a step, if the engine counts it, and in the opening before
+/// it: some engines flush then what the step before left.
 fn table_bytes(row: &Row) -> Option<u64> {
-    Some(row.counted.flush_bytes? + row.counted.compaction_bytes?)
+    let opened = row.open.and_then(|open| open.table_bytes).unwrap_or(0);
+    Some(row.counted.flush_bytes? + row.counted.compaction_bytes? + opened)
 }
 
 /// (flush + compaction) / user bytes of Shale and of RocksDB, over the steps of a setting from the

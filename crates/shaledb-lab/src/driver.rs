@@ -363,7 +363,8 @@ pub fn open<S: Store>(
         Host::Processes(pids) => Processes::new(pids).usage(),
         Host::Elsewhere => Usage::default(),
     };
-    let opened = took(start, &usage);
+    let table_bytes = store.metrics()?.table_bytes();
+    let opened = Opened { table_bytes, ..took(start, &usage) };
     tell(Event::Doing(job.step.clone()));
     Ok((store, opened))
 }
@@ -406,6 +407,7 @@ fn took(start: Instant, usage: &Usage) -> Opened {
         seconds: start.elapsed().as_secs_f64(),
         cpu_seconds: usage.cpu_seconds(),
         written_bytes: usage.written_bytes,
+        table_bytes: None,
     }
 }
 

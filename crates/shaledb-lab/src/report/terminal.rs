@@ -1,16 +1,17 @@
 //! Tables and sentences for a terminal.
 
+use super::around::around;
 use super::cell_table;
 use super::columns::{Column, columns, latency_columns};
 use super::explain::explain;
 use super::figure::{Figure, Percentile, short};
 use super::fold::{Fold, Remarks, Step, label};
 use super::read::Run;
-use super::table::plain_table;
+use super::table::{plain_table, right_but_last};
 use crate::run::row::Row;
 use crate::stores::engine::Level;
 use crate::units::{bytes, count, setting, three_digits};
-use comfy_table::{CellAlignment, Table};
+use comfy_table::CellAlignment;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Range;
@@ -113,8 +114,8 @@ pub fn step_text(step: &Step<'_>, base: &str) -> String {
         };
         let _ = write!(text, "\n\n{what}\n{}", figures(step, &latencies, Tail::Label));
     }
-    if let Some(jobs) = jobs(step) {
-        let _ = write!(text, "\n\n{jobs}");
+    for table in [jobs(step), around(step)].into_iter().flatten() {
+        let _ = write!(text, "\n\n{table}");
     }
     let sentences = explain(step, base);
     if !sentences.is_empty() {
@@ -165,7 +166,7 @@ fn busy_levels<'a>(fold: &'a Fold<'_>) -> Vec<&'a Level> {
 }
 
 /// The engine, with its clients if there are several numbers of them in the step.
-fn engine_cell(step: &Step<'_>, fold: &Fold<'_>) -> String {
+pub(super) fn engine_cell(step: &Step<'_>, fold: &Fold<'_>) -> String {
     let clients = fold.first().clients;
     match step.folds.iter().any(|other| other.first().clients != clients) {
         true => format!("{} ({clients} clients)", fold.label()),
@@ -281,14 +282,6 @@ fn packed(widths: &[usize], published: usize, room: usize) -> Vec<Range<usize>> 
         }
     }
     parts
-}
-
-/// Names stand at the left, also when they are last.
-fn right_but_last(table: &mut Table, columns: usize) {
-    for (at, column) in table.column_iter_mut().enumerate() {
-        let alignment = if at + 1 == columns { CellAlignment::Left } else { CellAlignment::Right };
-        column.set_cell_alignment(alignment);
-    }
 }
 
 /// The figures of [`ratios`].

@@ -95,11 +95,7 @@ impl<'a, S: Store> Meter<'a, S> {
         if !self.processes.reset_peak() {
             self.notes.push("the peak of memory is that since the process began".to_owned());
         }
-        // What the engine flushed while it opened is owed to this step: only some flush then. But
-        // what came in the time to warm up is not counted.
-        let metrics = self.store.metrics()?;
-        let owes = self.named.opened.is_some() && self.work.warm_up.is_zero();
-        self.metrics_before = if owes { Metrics::default() } else { metrics };
+        self.metrics_before = self.store.metrics()?;
         self.counters = Counters::start(&self.processes.pids());
         self.device_before = self.device.and_then(|device| device.counts());
         self.looking_before = thread_cpu_seconds();

@@ -243,6 +243,8 @@ pub struct Opened {
     pub cpu_seconds: f64,
     /// Bytes that the engine's process wrote to storage.
     pub written_bytes: u64,
+    /// Of an opening, the bytes of tables in that, where the engine counts them.
+    pub table_bytes: Option<u64>,
 }
 
 /// A writer with a fixed rate beside the clients of the step.
