@@ -153,6 +153,12 @@ fn threads<'a, S: Store>(
     })
 }
 
+/// When to look again after the look that was due at `due`. One that came late is not made up for:
+/// a look just after it would see an interval that is too short to say anything.
+fn after(due: Instant, now: Instant) -> Instant {
+    (due + TICK).max(now + TICK / 2)
+}
+
 /// Looks at everything once a second until the foreground's clients are done or one client failed.
 fn watch<S: Store>(
     ends: &Receiver<End>,
@@ -176,8 +182,8 @@ fn watch<S: Store>(
                 return Err("the writers ended before the clients beside them".into());
             }
             Err(RecvTimeoutError::Timeout) => {
-                next += TICK;
                 tell(&meter.tick(seen, beside)?);
+                next = after(next, Instant::now());
             }
             Err(RecvTimeoutError::Disconnected) => return Err("a client thread is missing".into()),
         }

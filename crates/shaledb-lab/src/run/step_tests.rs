@@ -250,6 +250,14 @@ fn a_writer_beside_says_whether_it_held_its_rate() {
 }
 
 #[test]
+fn a_late_look_is_not_made_up_for() {
+    let due = Instant::now();
+    let millis = |late| (after(due, due + Duration::from_millis(late)) - due).as_millis();
+    assert_eq!([millis(0), millis(400)], [1000, 1000]);
+    assert_eq!([millis(900), millis(5300)], [1400, 5800]);
+}
+
+#[test]
 fn intervals_are_seconds() {
     let store = Fake::default();
     let ticks = AtomicUsize::new(0);
