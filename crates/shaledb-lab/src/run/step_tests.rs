@@ -250,6 +250,30 @@ fn a_writer_beside_says_whether_it_held_its_rate() {
 }
 
 #[test]
+fn a_step_of_which_nothing_is_counted_fails() {
+    let store = Fake::default();
+    let early = || each(|_| Ok(Did::default()));
+    let why = |work| run(&store, work).unwrap_err().to_string();
+    let warm_up = Duration::from_millis(30);
+    let ended: Box<dyn Client> = Box::new(Ended);
+    let text = why(Work { warm_up, ..Work::new("read", &["get"], vec![ended]) });
+    assert!(text.contains("0.03 s of --warm-up"), "{text}");
+    let none = Work { ops: Some(0), ..Work::new("read", &["get"], vec![early()]) };
+    assert!(why(none).contains("no read was done"));
+}
+
+/// A client that does one operation and has nothing left to do.
+struct Ended;
+
+impl Client for Ended {
+    fn run(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        pace.begin();
+        pace.end(0, Did::default());
+        Ok(())
+    }
+}
+
+#[test]
 fn a_late_look_is_not_made_up_for() {
     let due = Instant::now();
     let millis = |late| (after(due, due + Duration::from_millis(late)) - due).as_millis();
