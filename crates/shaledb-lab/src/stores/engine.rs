@@ -28,7 +28,7 @@ pub struct Metrics {
     pub flush_bytes: Option<u64>,
     /// Bytes written by compactions, without flushes, where the engine knows.
     pub compaction_bytes: Option<u64>,
-    /// Seconds that the engine delayed or stopped writers.
+    /// Seconds in which the engine delayed or stopped a writer, as it counts them itself.
     pub stall_seconds: f64,
     /// Data blocks read from files for users' reads, where the engine knows: those that its own
     /// cache did not have.

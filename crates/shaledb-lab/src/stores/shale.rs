@@ -143,7 +143,7 @@ fn metrics(stats: &shaledb::Stats) -> Metrics {
         wal_bytes: stats.wal_bytes,
         flush_bytes: Some(stats.flush_bytes),
         compaction_bytes: Some(stats.compact_bytes),
-        stall_seconds: stats.stall_seconds.values().sum(),
+        stall_seconds: stats.stalled_seconds,
         block_reads: stats.counters.get("data_block_misses").copied(),
         background_cpu_seconds: Some(background.into_iter().flatten().sum()),
         cpu_seconds: cpu,
