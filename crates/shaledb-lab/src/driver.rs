@@ -420,6 +420,10 @@ pub fn finish(row: &mut Row, job: &Job) {
             "the driver was built for debugging, without --release: do not compare these figures";
         row.notes.push(note.to_owned());
     }
+    let ignored = job.setup.ignored(&job.engine);
+    if !ignored.is_empty() {
+        row.notes.push(format!("{} made no difference: docs/peers.md", ignored.join(", ")));
+    }
     row.live_bytes = job.live_bytes.map(|before| job.workload.live_bytes(row, before));
     let live = row.live_bytes.filter(|&bytes| bytes > 0);
     row.counted.space_amp = live.map(|bytes| row.size_bytes as f64 / bytes as f64);

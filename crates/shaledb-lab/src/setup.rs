@@ -131,6 +131,55 @@ impl Setup {
         Setup { memtable, ..self.clone() }
     }
 
+    /// The one codec that Shale's tables in a server get; `None` if the setup has other ones, or
+    /// different ones for different levels.
+    pub fn sql_codec(&self) -> Option<&str> {
+        let CodecNames { upper, middle, bottommost } = &self.codecs;
+        let is_known = match bottommost.split_once(':') {
+            None => ["auto", "none", "lz4"].contains(&bottommost.as_str()),
+            Some((_, level)) => !level.starts_with('-'),
+        };
+        (is_known && upper == bottommost && middle == bottommost).then_some(bottommost)
+    }
+
+    /// Whether the codecs of this setup make no difference to an engine.
+    pub fn codecs_are_ignored(&self, engine: &str) -> bool {
+        match engine {
+            "lmdb" | "sqlite" | "innodb" => true,
+            "innodb-compressed" | "innodb-punch" => !self.codecs.bottommost.starts_with("zlib"),
+            "shale-sql" => self.sql_codec().is_none(),
+            _ => false,
+        }
+    }
+
+    /// The flags that were given and make no difference to an engine. What has its default value
+    /// counts as not given.
+    pub fn ignored(&self, engine: &str) -> Vec<&'static str> {
+        let usual = Setup { memory: self.memory, ..Setup::default() }.resolved();
+        let usual_codecs = Setup::default().of_engine(engine).codecs;
+        let is_server = engine.starts_with("innodb") || engine == "shale-sql";
+        let has_blocks = !is_server && !["lmdb", "sqlite"].contains(&engine);
+        let given = [
+            ("--codecs", self.codecs != usual_codecs && self.codecs_are_ignored(engine)),
+            (
+                "--memtable",
+                self.resolved().memtable != usual.memtable && (is_server || engine == "lmdb"),
+            ),
+            (
+                "--filter-bits",
+                self.filter_bits != usual.filter_bits && (!has_blocks || engine == "wiredtiger"),
+            ),
+            ("--block-bytes", self.block_bytes != usual.block_bytes && !has_blocks),
+            (
+                "--background-threads",
+                self.background_threads != usual.background_threads && !has_blocks,
+            ),
+            ("--no-dictionary", self.no_dictionary && engine == "shale-sql"),
+            ("--space-limit", self.space_limit.is_some() && !engine.starts_with("shale")),
+        ];
+        given.into_iter().filter(|(_, is)| *is && engine != "null").map(|(flag, _)| flag).collect()
+    }
+
     /// Checks that the settings fit together.
     ///
     /// # Errors
@@ -212,6 +261,48 @@ mod tests {
         let why = parse(&["--memory", "64M", "--memtable", "17M"]).check().unwrap_err();
         assert!(why.starts_with("--memtable") && why.contains("--memory"), "{why}");
         assert!(parse(&["--memtable", "9000000T"]).check().is_err());
+    }
+
+    #[test]
+    fn what_an_engine_does_not_take_is_named() {
+        let of = |flags: &[&str], engine: &str| {
+            let setup = Command::parse_from(["x"].iter().chain(flags)).setup;
+            setup.of_engine(engine).ignored(engine)
+        };
+        for (engine, _) in crate::campaign::ENGINES {
+            assert!(of(&[], engine).is_empty(), "{engine}");
+        }
+        let all = [
+            "--memtable",
+            "1M",
+            "--filter-bits",
+            "4",
+            "--block-bytes",
+            "4K",
+            "--codecs",
+            "none,lz4,zstd:3",
+            "--background-threads",
+            "5",
+            "--no-dictionary",
+            "--space-limit",
+            "9G",
+        ];
+        let flags = [
+            "--codecs",
+            "--memtable",
+            "--filter-bits",
+            "--block-bytes",
+            "--background-threads",
+            "--no-dictionary",
+        ];
+        assert_eq!(of(&all, "shale-sql"), flags);
+        assert!(of(&all, "shale").is_empty());
+        assert_eq!(of(&all, "rocksdb"), ["--space-limit"]);
+        assert_eq!(of(&["--codecs", "zlib:1"], "innodb-punch"), [""; 0]);
+        assert_eq!(of(&["--codecs", "lz4"], "innodb-punch"), ["--codecs"]);
+        for (codecs, known) in [("lz4", true), ("zstd:3", true), ("zstd:-1", false)] {
+            assert_eq!(of(&["--codecs", codecs], "shale-sql").is_empty(), known, "{codecs}");
+        }
     }
 
     #[test]

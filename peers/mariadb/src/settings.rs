@@ -183,6 +183,12 @@ fn shale(setup: &Setup, options: &mut Vec<(&'static str, String)>) {
         ("shale_durability", durability.to_owned()),
         ("shale_lock_wait_timeout", "50".to_owned()),
     ]);
+    if let Some(codec) = setup.sql_codec() {
+        options.push(("shale_compression", codec.to_owned()));
+    }
+    if let Some(limit) = setup.space_limit {
+        options.push(("shale_space_limit", limit.to_string()));
+    }
 }
 
 /// A codec by RocksDB's name, and its level. What is not known stays as it is: MyRocks refuses it.
@@ -282,8 +288,10 @@ mod tests {
         let families = value(Form::Myrocks, &setup, "rocksdb_default_cf_options").unwrap();
         assert!(families.contains("bottommost_compression=kZlibCompression;"), "{families}");
         assert!(families.contains("bottommost_compression_opts=-14:3:"), "{families}");
+        assert_eq!(value(Form::Shale, &setup, "shale_compression"), None);
         setup.durability = Durability::Power;
         setup.codecs = "lz4".parse().unwrap();
+        assert_eq!(value(Form::Shale, &setup, "shale_compression").unwrap(), "lz4");
         assert_eq!(commit(&setup), ("1".to_owned(), "1".to_owned(), "full".to_owned()));
         assert_eq!(value(Form::Compressed, &setup, "innodb_compression_level").unwrap(), "6");
         let families = value(Form::Myrocks, &setup, "rocksdb_default_cf_options").unwrap();

@@ -2,6 +2,7 @@
 //! many operations read. Each is a cell, in which all choices take turns at each step. The report
 //! sets the choice that the engine makes itself (`auto`) beside the fixed ones.
 
+use super::are_different;
 use super::defaults::defaults;
 use crate::campaign::{CampaignOptions, Group, Subject};
 use crate::options::{CodecNames, part};
@@ -99,8 +100,8 @@ impl MatrixOptions {
     ///
     /// # Errors
     ///
-    /// An engine cannot be held to the bound of a device, a choice is named twice, or none is left
-    /// for an engine.
+    /// An engine cannot be held to the bound of a device, a choice is named twice, several are
+    /// the same to an engine, or none is left for it.
     pub fn groups(
         &self,
         campaign: &CampaignOptions,
@@ -134,6 +135,7 @@ impl MatrixOptions {
     ) -> Result<Group, String> {
         let mut subjects = Vec::new();
         for engine in &campaign.engines {
+            are_different(engine, &self.choices, setup)?;
             let before = subjects.len();
             for codecs in self.choices.iter().filter(|c| engine == OWN || !c.has_auto()) {
                 subjects.push(Subject {

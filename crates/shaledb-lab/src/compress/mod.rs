@@ -169,7 +169,8 @@ impl CompressOptions {
     ///
     /// # Errors
     ///
-    /// A codec has no such name; or as [`MatrixOptions::groups`].
+    /// A codec has no such name, or several choices are the same to an engine; or as
+    /// [`MatrixOptions::groups`].
     pub fn groups(&self, campaign: &CampaignOptions, setup: &Setup) -> Result<Vec<Group>, String> {
         if self.conditions.matrix {
             return self.conditions.groups(campaign, setup, self.scale, self.seconds);
@@ -180,6 +181,7 @@ impl CompressOptions {
             for (variant, workload) in self.workloads_of(kind)? {
                 let mut subjects = Vec::new();
                 for engine in &campaign.engines {
+                    are_different(engine, &choices, setup)?;
                     for codecs in &choices {
                         subjects.push(Subject {
                             engine: engine.clone(),
@@ -192,6 +194,21 @@ impl CompressOptions {
             }
         }
         Ok(groups)
+    }
+}
+
+/// Refuses an engine to which several of the choices would be the same.
+fn are_different(engine: &str, choices: &[CodecNames], setup: &Setup) -> Result<(), String> {
+    let is_ignored = |codecs: &&CodecNames| {
+        Setup { codecs: (*codecs).clone(), ..setup.clone() }.codecs_are_ignored(engine)
+    };
+    let mut same = choices.iter().filter(is_ignored);
+    match (same.next(), same.next()) {
+        (Some(one), Some(other)) => Err(format!(
+            "--engines: {one} and {other} make no difference to `{engine}`. Leave it out, or name \
+             at most one such choice"
+        )),
+        _ => Ok(()),
     }
 }
 
