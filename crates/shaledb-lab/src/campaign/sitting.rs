@@ -28,6 +28,8 @@ pub struct Outcome {
     pub failed: Vec<String>,
     /// Whether the user stopped it.
     pub stopped: bool,
+    /// Where its stores are, if they are still there.
+    pub stores: Option<PathBuf>,
 }
 
 /// Which driver an engine has.
@@ -62,7 +64,7 @@ impl<'a> Campaign<'a> {
         drivers: Drivers<'a>,
         stopped: &'a dyn Fn() -> bool,
     ) -> Result<Campaign<'a>> {
-        let lock = lock(&folder)?.ok_or_else(|| {
+        let lock = lock(&folder, || {
             format!(
                 "another `shale bench` works on the run in {}. Wait until it ends",
                 folder.display()
@@ -118,7 +120,8 @@ impl<'a> Campaign<'a> {
         if !stopped {
             self.stores.finish();
         }
-        Ok(Outcome { folder: self.folder, rows: self.rows, failed: self.failed, stopped })
+        let stores = Some(self.plan.stores).filter(|stores| stores.exists());
+        Ok(Outcome { folder: self.folder, rows: self.rows, failed: self.failed, stopped, stores })
     }
 
     fn leave_group(&mut self, group: usize) -> Result<()> {

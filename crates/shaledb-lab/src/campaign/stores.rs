@@ -7,6 +7,7 @@
 //! that changed it last. So a run that goes on later does not take another one's store for its own.
 
 use super::folder::lock;
+use crate::problem::{Kind, Problem};
 use crate::stores::engine::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -65,9 +66,8 @@ impl Stores {
     /// state is kept in `file`. Another campaign that works in the folder is an error.
     pub(super) fn open(base: &Path, file: &Path) -> Result<Stores> {
         let is_new = !base.exists();
-        std::fs::create_dir_all(base)
-            .map_err(|error| format!("could not create {}: {error}", base.display()))?;
-        let lock = lock(base)?.ok_or_else(|| {
+        std::fs::create_dir_all(base).map_err(|error| Problem::file("create", base, &error))?;
+        let lock = lock(base, || {
             format!(
                 "another `shale bench` works on the stores in {}. Wait until it ends, or name \
                  another folder with --db",
@@ -76,24 +76,24 @@ impl Stores {
         })?;
         let marker = base.join(MARKER);
         if !marker.exists() {
-            let mut entries = std::fs::read_dir(base)
-                .map_err(|error| format!("could not read {}: {error}", base.display()))?;
+            let mut entries =
+                std::fs::read_dir(base).map_err(|error| Problem::file("read", base, &error))?;
             if entries.next().is_some() {
-                return Err(format!(
+                let text = format!(
                     "{} is neither empty nor a folder of stores of an earlier run (it has no \
                      {MARKER}): name another with --db",
                     base.display()
-                )
-                .into());
+                );
+                return Err(Problem::new(Kind::Usage, text).into());
             }
             std::fs::write(&marker, MARKER_TEXT)
-                .map_err(|error| format!("could not write {}: {error}", marker.display()))?;
+                .map_err(|error| Problem::file("write", &marker, &error))?;
         }
         let mut state = match std::fs::read(file) {
             Ok(bytes) => serde_json::from_slice::<State>(&bytes)
                 .map_err(|error| format!("{} is not a list of stores: {error}", file.display()))?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => State::default(),
-            Err(error) => return Err(format!("could not read {}: {error}", file.display()).into()),
+            Err(error) => return Err(Problem::file("read", file, &error).into()),
         };
         if state.run.is_empty() {
             state.run = new_name();
@@ -132,7 +132,7 @@ impl Stores {
     fn own(&self, name: &str) -> Result<()> {
         let owner = self.owner(name);
         std::fs::write(&owner, &self.state.run)
-            .map_err(|error| format!("could not write {}: {error}", owner.display()).into())
+            .map_err(|error| Problem::file("write", &owner, &error).into())
     }
 
     /// Empties a store.
@@ -209,7 +209,7 @@ impl Stores {
         remove(&self.folder(name))?;
         match std::fs::remove_file(self.owner(name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(format!("could not remove {}: {error}", self.owner(name).display()).into())
+                Err(Problem::file("remove", &self.owner(name), &error).into())
             }
             _ => Ok(()),
         }
@@ -230,14 +230,14 @@ impl Stores {
         let text = serde_json::to_vec_pretty(&self.state)?;
         std::fs::write(&fresh, text)
             .and_then(|()| std::fs::rename(&fresh, &self.file))
-            .map_err(|error| format!("could not write {}: {error}", self.file.display()).into())
+            .map_err(|error| Problem::file("write", &self.file, &error).into())
     }
 }
 
 fn remove(folder: &Path) -> Result<()> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(format!("could not remove {}: {error}", folder.display()).into())
+            Err(Problem::file("remove", folder, &error).into())
         }
         _ => Ok(()),
     }

@@ -74,7 +74,7 @@ pub struct CompressOptions {
     pub scale: f64,
 
     /// Seconds of each step that is bound by time [default: 5, with --matrix 6]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub seconds: Option<u64>,
 
     /// The choices under many conditions.

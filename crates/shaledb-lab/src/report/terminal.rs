@@ -9,9 +9,11 @@ use super::fold::{Fold, Remarks, Step, label};
 use super::read::Run;
 use super::table::{plain_table, right_but_last};
 use crate::run::row::Row;
+use crate::setup::Setup;
 use crate::stores::engine::Level;
 use crate::units::{bytes, count, setting, three_digits};
 use comfy_table::CellAlignment;
+use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Range;
@@ -73,10 +75,34 @@ fn head(run: &Run, steps: &[Step<'_>]) -> String {
         }
     }
     let _ = writeln!(text, "engines: {}", engines.join(", "));
+    if let Some(codecs) = codecs(run) {
+        let _ = writeln!(text, "{}", wrapped(&format!("codecs: {codecs}")));
+    }
     if let Some(memory) = memory(run) {
         let _ = writeln!(text, "{}", wrapped(&format!("memory: {memory}")));
     }
     text
+}
+
+/// Which codecs the engines had; by default they are not the same.
+fn codecs(run: &Run) -> Option<String> {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    for row in &run.rows {
+        let Ok(setup) = Setup::deserialize(&row.parameters["setup"]) else { continue };
+        let codecs = match setup.codecs_are_ignored(&row.engine) {
+            true => "no choice".to_owned(),
+            false => setup.codecs.to_string(),
+        };
+        match all.iter_mut().find(|(known, _)| *known == codecs) {
+            Some((_, engines)) if engines.contains(&row.engine.as_str()) => {}
+            Some((_, engines)) => engines.push(&row.engine),
+            None => all.push((codecs, vec![&row.engine])),
+        }
+    }
+    let one =
+        |(codecs, engines): &(String, Vec<&str>)| format!("{} had {codecs}", engines.join(" and "));
+    let text = all.iter().map(one).collect::<Vec<_>>().join("; ");
+    (!text.is_empty()).then_some(text)
 }
 
 /// What an engine could use, and how much more or less the data are.
@@ -431,6 +457,21 @@ mod tests {
         assert_eq!(parts(&[5, 5, 5, 5], 3, 10), [0..2, 2..3, 3..4]);
         assert_eq!(parts(&[50, 5, 5], 3, 10), [0..1, 1..3]);
         assert!(parts(&[], 0, 10).is_empty());
+    }
+
+    #[test]
+    fn codecs_that_differ_are_said() {
+        let row = |engine: &str| Row {
+            engine: engine.to_owned(),
+            parameters: serde_json::json!({ "setup": Setup::default().of_engine(engine) }),
+            ..Row::default()
+        };
+        let rows = ["shale", "rocksdb", "fjall", "lmdb", "rocksdb"].map(row).to_vec();
+        assert_eq!(
+            codecs(&Run { rows, ..Run::default() }).unwrap(),
+            "shale had auto; rocksdb and fjall had none,lz4,zstd:3; lmdb had no choice"
+        );
+        assert_eq!(codecs(&Run { rows: vec![Row::default()], ..Run::default() }), None);
     }
 
     #[test]

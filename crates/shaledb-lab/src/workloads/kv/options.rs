@@ -38,7 +38,7 @@ pub struct KvOptions {
     pub duration: Option<f64>,
 
     /// Seconds that a benchmark runs before anything is measured; fills never do
-    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = crate::options::seconds)]
     pub warm_up: u64,
 
     /// Bytes of a key
