@@ -42,6 +42,8 @@ pub enum Figure {
     WriterWrittenKb,
     /// CPU microseconds of the engine per operation.
     Cpu,
+    /// CPU seconds of the engine per second: with all that it did in the step.
+    CpuPerSecond,
     /// CPU microseconds of the client per operation.
     Client,
     /// CPU seconds in all.
@@ -148,6 +150,9 @@ impl Figure {
                 Some(row.io.written_bytes as f64 / 1e3 / ops as f64)
             }
             Figure::Cpu => Some(row.cpu.us_per_op),
+            Figure::CpuPerSecond => {
+                (row.seconds > 0.0).then(|| row.cpu.us_per_op * row.ops as f64 / 1e6 / row.seconds)
+            }
             Figure::Client => Some(row.cpu.client_us_per_op),
             Figure::CpuSeconds => Some(row.cpu.seconds),
             Figure::Size => Some(row.size_bytes as f64).filter(|&size| size > 0.0),
@@ -225,6 +230,7 @@ impl Figure {
             Figure::ReadKb => "rKB/op".to_owned(),
             Figure::WrittenKb => "wKB/op".to_owned(),
             Figure::Cpu => "Mcpu/op".to_owned(),
+            Figure::CpuPerSecond => "cpu/sec".to_owned(),
             Figure::Client => "client/op".to_owned(),
             Figure::CpuSeconds => "cpu.secs".to_owned(),
             Figure::Size => "size".to_owned(),

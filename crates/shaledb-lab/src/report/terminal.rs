@@ -2,7 +2,7 @@
 
 use super::around::around;
 use super::cell_table;
-use super::columns::{Column, columns, latency_columns};
+use super::columns::{Column, columns, latency_columns, letter};
 use super::explain::explain;
 use super::figure::{Figure, Percentile, short};
 use super::fold::{Fold, Remarks, Step, label};
@@ -130,6 +130,14 @@ fn memory(run: &Run) -> Option<String> {
 pub fn step_text(step: &Step<'_>, base: &str) -> String {
     let mut text =
         format!("{}{}\n{}", step.title(), extent(step), figures(step, &columns(step), Tail::All));
+    let unit = letter(&step.folds[0].first().unit);
+    if step.folds.iter().any(|fold| fold.first().writer.is_some()) {
+        let _ = write!(
+            text,
+            "\nMcpu/{unit}, rKB/{unit} and wKB/{unit} have what the writer and its compactions \
+             took in them; CPU/s is of all together"
+        );
+    }
     let latencies = latency_columns(step);
     if !latencies.is_empty() {
         let what = match latencies.first().map(|column| &column.figure) {
