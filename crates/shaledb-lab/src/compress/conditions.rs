@@ -2,7 +2,7 @@
 //! many operations read. Each is a cell, in which all choices take turns at each step. The report
 //! sets the choice that the engine makes itself (`auto`) beside the fixed ones.
 
-use super::are_different;
+use super::choices::are_different;
 use super::defaults::defaults;
 use crate::campaign::{CampaignOptions, Group, Subject};
 use crate::options::{CodecNames, part};

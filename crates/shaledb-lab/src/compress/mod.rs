@@ -6,9 +6,11 @@
 //!
 //! With `--matrix` the choices are tried under many conditions instead: [`conditions`].
 
+mod choices;
 mod defaults;
 pub mod conditions;
 
+use self::choices::are_different;
 use self::conditions::MatrixOptions;
 use self::defaults::defaults;
 use crate::campaign::{CampaignOptions, Group, Subject};
@@ -194,21 +196,6 @@ impl CompressOptions {
             }
         }
         Ok(groups)
-    }
-}
-
-/// Refuses an engine to which several of the choices would be the same.
-fn are_different(engine: &str, choices: &[CodecNames], setup: &Setup) -> Result<(), String> {
-    let is_ignored = |codecs: &&CodecNames| {
-        Setup { codecs: (*codecs).clone(), ..setup.clone() }.codecs_are_ignored(engine)
-    };
-    let mut same = choices.iter().filter(is_ignored);
-    match (same.next(), same.next()) {
-        (Some(one), Some(other)) => Err(format!(
-            "--engines: {one} and {other} make no difference to `{engine}`. Leave it out, or name \
-             at most one such choice"
-        )),
-        _ => Ok(()),
     }
 }
 

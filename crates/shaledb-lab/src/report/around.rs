@@ -2,7 +2,6 @@
 
 use super::fold::{Fold, Step};
 use super::table::{plain_table, right_but_last};
-use super::terminal::engine_cell;
 use crate::run::row::{Opened, Row};
 use crate::units::{bytes, three_digits};
 
@@ -39,7 +38,7 @@ fn cells(step: &Step<'_>, fold: &Fold<'_>) -> Vec<String> {
         None => ["-"; 3].map(str::to_owned),
     };
     let mut cells: Vec<String> = of(&row.open).into_iter().chain(of(&row.close)).collect();
-    cells.push(engine_cell(step, fold));
+    cells.push(step.name_of(fold));
     cells
 }
 

@@ -185,7 +185,7 @@ fn jobs(step: &Step<'_>) -> Option<String> {
             None => NONE.to_owned(),
         };
         let mut cells: Vec<String> = numbers.iter().map(cell).collect();
-        cells.push(engine_cell(step, fold));
+        cells.push(step.name_of(fold));
         table.add_row(cells);
     }
     Some(format!(
@@ -197,15 +197,6 @@ fn jobs(step: &Step<'_>) -> Option<String> {
 /// The levels that jobs wrote to, in the repeat in the middle.
 fn busy_levels<'a>(fold: &'a Fold<'_>) -> Vec<&'a Level> {
     fold.typical().counted.levels.iter().filter(|level| level.jobs > 0).collect()
-}
-
-/// The engine, with its clients if there are several numbers of them in the step.
-pub(super) fn engine_cell(step: &Step<'_>, fold: &Fold<'_>) -> String {
-    let clients = fold.first().clients;
-    match step.folds.iter().any(|other| other.first().clients != clients) {
-        true => format!("{} ({clients} clients)", fold.label()),
-        false => fold.label(),
-    }
 }
 
 /// How many clients, and how long it took.
