@@ -88,20 +88,26 @@ fn ratio_text(step: &Step, measure: &Measure) -> String {
     median(all).map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}x{spread}"))
 }
 
-/// (flush + compaction) / user bytes over all steps of a setting from the last fill on: what a
-/// single step leaves to the next is in it.
-fn whole_amp(steps: &[&Step], shale: bool) -> Option<f64> {
+/// What flushes and compactions wrote in a step, if the engine counts it, and in the opening before
+/// it: some engines flush then what the step before left.
+fn table_bytes(row: &Row) -> Option<u64> {
+    let opened = row.open.and_then(|open| open.table_bytes).unwrap_or(0);
+    Some(row.counted.flush_bytes? + row.counted.compaction_bytes? + opened)
+}
+
+/// (flush + compaction) / user bytes of Shale and of RocksDB, over the steps of a setting from the
+/// last fill on: what a single step leaves to the next is in it. A step in which one of them does
+/// not count what it writes is left out for both.
+fn whole_amps(steps: &[&Step]) -> Option<(f64, f64)> {
     let start = steps.iter().rposition(|step| step.name.starts_with("fill")).unwrap_or(0);
-    let rows = steps[start..].iter().filter_map(|step| {
-        let pair = step.pairs.first()?;
-        Some(if shale { &pair.0 } else { &pair.1 })
-    });
-    let (mut tables, mut user) = (0, 0);
-    for row in rows {
-        tables += row.counted.flush_bytes + row.counted.compaction_bytes;
-        user += row.counted.user_bytes;
+    let (mut tables, mut user) = ([0, 0], [0, 0]);
+    for (shale, rocksdb) in steps[start..].iter().filter_map(|step| step.pairs.first()) {
+        let Some(written) = table_bytes(shale).zip(table_bytes(rocksdb)) else { continue };
+        tables = [tables[0] + written.0, tables[1] + written.1];
+        user = [user[0] + shale.counted.user_bytes, user[1] + rocksdb.counted.user_bytes];
     }
-    (user > 0).then(|| tables as f64 / user as f64)
+    let amp = |at: usize| (user[at] > 0).then(|| tables[at] as f64 / user[at] as f64);
+    amp(0).zip(amp(1))
 }
 
 fn settings(steps: &[Step]) -> Vec<(&str, Vec<&Step>)> {
@@ -135,7 +141,7 @@ pub(crate) fn terminal(steps: &[Step]) -> String {
             }
         }
         text.push_str(&format!("Codecs: {setting}\n{}\n", table.trim_fmt()));
-        if let (Some(shale), Some(rocksdb)) = (whole_amp(&group, true), whole_amp(&group, false)) {
+        if let Some((shale, rocksdb)) = whole_amps(&group) {
             text.push_str(&format!(
                 "w-amp of all writes since the last fill began: Shale {shale:.2}, RocksDB \
                  {rocksdb:.2} ({:.2}x)\n",
@@ -176,7 +182,7 @@ pub(crate) fn markdown(steps: &[Step]) -> String {
             }
             text.push('\n');
         }
-        if let (Some(shale), Some(rocksdb)) = (whole_amp(&group, true), whole_amp(&group, false)) {
+        if let Some((shale, rocksdb)) = whole_amps(&group) {
             text.push_str(&format!(
                 "\nw-amp of all writes since the last fill began: {shale:.2} / {rocksdb:.2} = \
                  {:.2}x\n",
@@ -209,4 +215,34 @@ pub(crate) fn json(steps: &[Step], heading: &str) -> Value {
         })
         .collect();
     json!({ "schema": 1, "what": heading, "steps": list })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(name: &str, shale: (u64, Option<u64>), rocksdb: (u64, Option<u64>)) -> Step {
+        let row = |(user, flushed)| {
+            let mut row = Row::default();
+            row.counted.user_bytes = user;
+            row.counted.flush_bytes = flushed;
+            row.counted.compaction_bytes = flushed;
+            row
+        };
+        let (setting, name) = ("lz4".to_owned(), name.to_owned());
+        Step { setting, name, pairs: vec![(row(shale), row(rocksdb))] }
+    }
+
+    #[test]
+    fn a_step_that_is_not_counted_is_on_neither_side() {
+        let steps = [
+            step("overwrite", (1, Some(1000)), (1, Some(1000))),
+            step("fillrandom", (100, Some(50)), (100, Some(100))),
+            step("updaterandom", (70, Some(70)), (100, None)),
+            step("deleterandom", (100, Some(150)), (100, Some(200))),
+        ];
+        let steps: Vec<&Step> = steps.iter().collect();
+        assert_eq!(whole_amps(&steps), Some((2.0, 3.0)));
+        assert_eq!(whole_amps(&steps[2..3]), None);
+    }
 }

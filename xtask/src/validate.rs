@@ -18,9 +18,6 @@ use std::process::{Command, Stdio};
 const ROW_BYTES: u64 = 270;
 /// The steps: the fill, at a rate that is held, as fast as it goes.
 const STEPS: [&str; 3] = ["filluniquerandom", "readrandomwriterandom", "overwrite"];
-/// With so much memory a memtable has the most bytes that it has by default.
-const MEMTABLE_OF: u64 = 16;
-const MEMTABLE_MAX: u64 = 64 << 20;
 
 #[derive(Args)]
 pub(crate) struct ValidateOptions {
@@ -223,7 +220,6 @@ fn measure(
         .args(["--read-share", "0", "--write-rate", &options.rate.to_string()])
         .args(["--codecs", &case.codecs.to_string(), "--skew", &case.skew.to_string()])
         .args(["--no-dictionary", "--memory", &memory.to_string()])
-        .args(["--memtable", &(memory / MEMTABLE_OF).min(MEMTABLE_MAX).to_string()])
         .args(["--device-bound", &options.device.to_string(), "--json-to", "-"])
         .arg("--db")
         .arg(work.join("db"))

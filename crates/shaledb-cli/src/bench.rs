@@ -324,7 +324,10 @@ fn finish(outcome: &campaign::Outcome, json_to: Option<&Path>) -> Outcome<Exit> 
     }
     if outcome.stopped {
         let how = format!("To continue: shale bench resume {folder}");
-        say::note(&format!("Stopped. The finished steps are kept. {how}"));
+        let stores = outcome.stores.as_ref().map_or_else(String::new, |stores| {
+            format!(". The stores are in {} until then, or until you remove them", stores.display())
+        });
+        say::note(&format!("Stopped. The finished steps are kept. {how}{stores}"));
         return Ok(Exit::Stopped);
     }
     if outcome.failed.is_empty() {

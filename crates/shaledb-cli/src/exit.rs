@@ -1,5 +1,6 @@
 //! How a command ends: exit codes, and errors as people and programs read them.
 
+use shaledb_lab::problem::{Kind, Problem};
 use shaledb_lab::say;
 use std::io;
 use std::path::Path;
@@ -48,10 +49,10 @@ Exit codes:
   2  the command line or a setting is wrong
   3  the system refused an operation on a file
   4  data on disk is damaged (`shale verify` lists all damage, `shale repair` salvages)
-  5  another process has the database open
-  6  there is no such database or tree
+  5  another process has the database open, or works on the run
+  6  there is no such database, tree or run
   7  the input of an import is bad, or a row cannot be written in the format of an export
-  8  no space is left on the device, or by the space limit
+  8  no space is left on the device, or by the space limit, or a run would find none
   9  anything else
   10  a measured figure regressed (`shale bench report --fail-on-regression`)
   130  stopped by Ctrl-C or SIGTERM; the message says what was kept
@@ -171,7 +172,18 @@ impl From<shaledb_lab::stores::engine::Failure> for Failure {
             Ok(error) => (*error).into(),
             Err(error) => match error.downcast::<io::Error>() {
                 Ok(error) => (*error).into(),
-                Err(error) => Failure::new(Exit::Other, error.to_string()),
+                Err(error) => {
+                    let kind = error.downcast_ref::<Problem>().map(|problem| problem.kind);
+                    let exit = match kind {
+                        Some(Kind::Usage) => Exit::Usage,
+                        Some(Kind::Missing) => Exit::NoSuch,
+                        Some(Kind::Busy) => Exit::Locked,
+                        Some(Kind::DiskFull) => Exit::DiskFull,
+                        Some(Kind::Io) => Exit::Io,
+                        Some(Kind::Other) | None => Exit::Other,
+                    };
+                    Failure::new(exit, error.to_string())
+                }
             },
         }
     }

@@ -179,19 +179,25 @@ fn the_engine_that_does_nothing_shows_the_client() {
 #[test]
 fn wrong_plans_are_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let said = |args: &[&str]| {
-        let output = shale(dir.path(), args).env("SHALE_PEERS", "/none").output().unwrap();
-        assert!(!output.status.success());
-        text(&output.stderr)
+    let said = |code: i32, args: &[&str]| {
+        let args: Vec<&str> = ["bench"].iter().chain(args).copied().collect();
+        let output = shale(dir.path(), &args).env("SHALE_PEERS", "/none").output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        said
     };
-    let missing = said(&["bench", "kv", "--engines", "rocksdb", "--run", "run", "--db", "db"]);
+    let new = ["--run", "run", "--db", "db"];
+    let kv = |code, flags: &[&str]| said(code, &[&["kv"], flags, &new].concat());
+    let missing = kv(9, &["--engines", "rocksdb"]);
     assert!(missing.contains("cargo xtask peers rocksdb"), "{missing}");
-    let unknown = said(&["bench", "kv", "--engines", "oracle", "--run", "run", "--db", "db"]);
-    assert!(unknown.contains("there is no engine"), "{unknown}");
-    let room = said(&["bench", "kv", "--num", "1000000G", "--run", "run", "--db", "db"]);
-    assert!(room.contains("--ignore-space"), "{room}");
-    let nothing = said(&["bench", "resume", "elsewhere"]);
+    assert!(kv(2, &["--engines", "oracle"]).contains("there is no engine"));
+    assert!(kv(8, &["--num", "1000000G"]).contains("--ignore-space"));
+    assert!(kv(2, &["--base", "rocksdb"]).contains("--base: `rocksdb` is not measured"));
+    assert!(kv(2, &["--memory", "64M", "--memtable", "64M"]).contains("--memtable"));
+    assert!(kv(2, &["--duration", "1e20"]).contains("--duration"));
+    let nothing = said(6, &["resume", "elsewhere"]);
     assert!(nothing.contains("not the folder of a run"), "{nothing}");
+    said(6, &["report", "elsewhere"]);
     assert!(!dir.path().join("run").exists() && !dir.path().join("db").exists());
 }
 

@@ -363,7 +363,8 @@ pub fn open<S: Store>(
         Host::Processes(pids) => Processes::new(pids).usage(),
         Host::Elsewhere => Usage::default(),
     };
-    let opened = took(start, &usage);
+    let table_bytes = store.metrics()?.table_bytes();
+    let opened = Opened { table_bytes, ..took(start, &usage) };
     tell(Event::Doing(job.step.clone()));
     Ok((store, opened))
 }
@@ -406,6 +407,7 @@ fn took(start: Instant, usage: &Usage) -> Opened {
         seconds: start.elapsed().as_secs_f64(),
         cpu_seconds: usage.cpu_seconds(),
         written_bytes: usage.written_bytes,
+        table_bytes: None,
     }
 }
 
@@ -417,6 +419,10 @@ pub fn finish(row: &mut Row, job: &Job) {
         let note =
             "the driver was built for debugging, without --release: do not compare these figures";
         row.notes.push(note.to_owned());
+    }
+    let ignored = job.setup.ignored(&job.engine);
+    if !ignored.is_empty() {
+        row.notes.push(format!("{} made no difference: docs/peers.md", ignored.join(", ")));
     }
     row.live_bytes = job.live_bytes.map(|before| job.workload.live_bytes(row, before));
     let live = row.live_bytes.filter(|&bytes| bytes > 0);

@@ -5,7 +5,7 @@
 //! engine only. The list of modules below is the architecture: each names only earlier ones. The
 //! same holds in each folder (crates/shaledb/tests/tidy proves it).
 //!
-//! - [`say`]: lines that nobody has to read.
+//! - [`say`]: lines that nobody has to read. [`problem`]: why something cannot be done.
 //! - [`units`], [`options`], [`setup`]: what the user says, the same for every engine.
 //! - [`generate`]: random keys and values, so cheap that the client does not hide the engine.
 //! - [`measure`]: CPU, bytes, memory and size, as the system counts them; latencies and rates.
@@ -21,6 +21,7 @@
 //!   workloads, as one matrix.
 
 pub mod say;
+pub mod problem;
 pub mod units;
 pub mod options;
 pub mod setup;

@@ -178,10 +178,19 @@ pub(crate) fn part(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Seconds, rates and factors: as much as a clock can count, in either direction.
 pub(crate) fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
-        _ => Err(format!("`{text}` is not a number above 0")),
+        Ok(number) if (1e-6..=1e9).contains(&number) => Ok(number),
+        _ => Err(format!("`{text}` is not a number above 0 (0.000001 to 1e9)")),
+    }
+}
+
+/// Whole seconds, 0 included, as many as a clock can count.
+pub(crate) fn seconds(text: &str) -> Result<u64, String> {
+    match text.parse::<u64>() {
+        Ok(seconds @ 0..=1_000_000_000) => Ok(seconds),
+        _ => Err(format!("`{text}` is not a number of seconds from 0 to 1000000000")),
     }
 }
 
@@ -238,5 +247,7 @@ mod tests {
         assert!(share("2").is_err() && share("0.5") == Ok(0.5) && share("0").is_err());
         assert!(part("0") == Ok(0.0) && part("1") == Ok(1.0) && part("1.1").is_err());
         assert!(positive("0").is_err() && positive("inf").is_err() && positive("2.5") == Ok(2.5));
+        assert!(positive("1e20").is_err() && positive("1e-20").is_err());
+        assert!(seconds("1000000001").is_err() && seconds("0") == Ok(0));
     }
 }

@@ -2,7 +2,7 @@
 //! into its engine's own settings, and prints those in full.
 
 use crate::options::CodecNames;
-use crate::units::parse_bytes;
+use crate::units::{parse_bytes, setting};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,14 @@ pub enum Durability {
 /// A slower device would show nothing but itself.
 const DEVICE_BOUND_MIN: u64 = 64 << 10;
 
+/// How many memtables an engine may have at one time, by its adapter.
+const MEMTABLES: u64 = 4;
+
+/// What a memtable has of the memory, and the least and the most.
+const MEMTABLE_SHARE: u64 = 16;
+const MEMTABLE_MIN: u64 = 64 << 10;
+const MEMTABLE_MAX: u64 = 64 << 20;
+
 fn device_bound(text: &str) -> Result<u64, String> {
     match parse_bytes(text)? {
         bytes if bytes >= DEVICE_BOUND_MIN => Ok(bytes),
@@ -34,8 +42,14 @@ pub struct Setup {
     #[arg(long, default_value = "1280M", value_parser = parse_bytes)]
     pub memory: u64,
 
-    /// The size of a memtable
-    #[arg(long, default_value = "64M", value_parser = parse_bytes)]
+    /// The size of a memtable; the memory has to have room for four [default: a sixteenth of
+    /// --memory, at most 64M]
+    #[arg(
+        long,
+        default_value = "0",
+        hide_default_value = true,
+        value_parser = parse_bytes
+    )]
     pub memtable: u64,
 
     /// One codec, or three: upper levels, middle, bottommost. Engines with one codec take the last.
@@ -106,6 +120,85 @@ impl Setup {
         };
         Setup { codecs, ..self.clone() }
     }
+
+    /// With what was left open: a memtable is as large as Shale makes it by itself.
+    #[must_use]
+    pub fn resolved(&self) -> Setup {
+        let memtable = match self.memtable {
+            0 => (self.memory / MEMTABLE_SHARE).clamp(MEMTABLE_MIN, MEMTABLE_MAX),
+            bytes => bytes,
+        };
+        Setup { memtable, ..self.clone() }
+    }
+
+    /// The one codec that Shale's tables in a server get; `None` if the setup has other ones, or
+    /// different ones for different levels.
+    pub fn sql_codec(&self) -> Option<&str> {
+        let CodecNames { upper, middle, bottommost } = &self.codecs;
+        let is_known = match bottommost.split_once(':') {
+            None => ["auto", "none", "lz4"].contains(&bottommost.as_str()),
+            Some((_, level)) => !level.starts_with('-'),
+        };
+        (is_known && upper == bottommost && middle == bottommost).then_some(bottommost)
+    }
+
+    /// Whether the codecs of this setup make no difference to an engine.
+    pub fn codecs_are_ignored(&self, engine: &str) -> bool {
+        match engine {
+            "lmdb" | "sqlite" | "innodb" => true,
+            "innodb-compressed" | "innodb-punch" => !self.codecs.bottommost.starts_with("zlib"),
+            "shale-sql" => self.sql_codec().is_none(),
+            _ => false,
+        }
+    }
+
+    /// The flags that were given and make no difference to an engine. What has its default value
+    /// counts as not given.
+    pub fn ignored(&self, engine: &str) -> Vec<&'static str> {
+        let usual = Setup { memory: self.memory, ..Setup::default() }.resolved();
+        let usual_codecs = Setup::default().of_engine(engine).codecs;
+        let is_server = engine.starts_with("innodb") || engine == "shale-sql";
+        let has_blocks = !is_server && !["lmdb", "sqlite"].contains(&engine);
+        let given = [
+            ("--codecs", self.codecs != usual_codecs && self.codecs_are_ignored(engine)),
+            (
+                "--memtable",
+                self.resolved().memtable != usual.memtable && (is_server || engine == "lmdb"),
+            ),
+            (
+                "--filter-bits",
+                self.filter_bits != usual.filter_bits && (!has_blocks || engine == "wiredtiger"),
+            ),
+            ("--block-bytes", self.block_bytes != usual.block_bytes && !has_blocks),
+            (
+                "--background-threads",
+                self.background_threads != usual.background_threads && !has_blocks,
+            ),
+            ("--no-dictionary", self.no_dictionary && engine == "shale-sql"),
+            ("--space-limit", self.space_limit.is_some() && !engine.starts_with("shale")),
+        ];
+        given.into_iter().filter(|(_, is)| *is && engine != "null").map(|(flag, _)| flag).collect()
+    }
+
+    /// Checks that the settings fit together.
+    ///
+    /// # Errors
+    ///
+    /// The memtables would be more than the memory: most engines would then have no cache, and
+    /// would not keep to the memory either.
+    pub fn check(&self) -> Result<(), String> {
+        let memtables = MEMTABLES.saturating_mul(self.memtable);
+        if memtables <= self.memory {
+            return Ok(());
+        }
+        Err(format!(
+            "--memtable: {MEMTABLES} memtables of {} are more than the memory of {}. Say \
+             --memtable {} or less, or more --memory",
+            setting(self.memtable),
+            setting(self.memory),
+            self.memory / MEMTABLES
+        ))
+    }
 }
 
 impl Default for Setup {
@@ -113,7 +206,7 @@ impl Default for Setup {
         let auto = || "auto".to_owned();
         Setup {
             memory: 1280 << 20,
-            memtable: 64 << 20,
+            memtable: 0,
             codecs: CodecNames { upper: auto(), middle: auto(), bottommost: auto() },
             no_dictionary: false,
             filter_bits: 10,
@@ -151,6 +244,65 @@ mod tests {
         let parsed = Command::parse_from(["x"]).setup;
         let (a, b) = (serde_json::to_value(parsed), serde_json::to_value(Setup::default()));
         assert_eq!(a.unwrap(), b.unwrap());
+    }
+
+    #[test]
+    fn memtables_follow_the_memory_or_are_refused() {
+        let parse =
+            |flags: &[&str]| Command::parse_from(["x"].iter().chain(flags.iter())).setup.resolved();
+        for (memory, memtable) in [("2G", 64 << 20), ("64M", 4 << 20), ("8M", 512 << 10)] {
+            let setup = parse(&["--memory", memory]);
+            assert_eq!(setup.memtable, memtable, "{memory}");
+            setup.check().unwrap();
+        }
+        let asked = ["--memory", "64M", "--memtable", "16M"];
+        assert_eq!(parse(&asked).memtable, 16 << 20);
+        parse(&asked).check().unwrap();
+        let why = parse(&["--memory", "64M", "--memtable", "17M"]).check().unwrap_err();
+        assert!(why.starts_with("--memtable") && why.contains("--memory"), "{why}");
+        assert!(parse(&["--memtable", "9000000T"]).check().is_err());
+    }
+
+    #[test]
+    fn what_an_engine_does_not_take_is_named() {
+        let of = |flags: &[&str], engine: &str| {
+            let setup = Command::parse_from(["x"].iter().chain(flags)).setup;
+            setup.of_engine(engine).ignored(engine)
+        };
+        for (engine, _) in crate::campaign::ENGINES {
+            assert!(of(&[], engine).is_empty(), "{engine}");
+        }
+        let all = [
+            "--memtable",
+            "1M",
+            "--filter-bits",
+            "4",
+            "--block-bytes",
+            "4K",
+            "--codecs",
+            "none,lz4,zstd:3",
+            "--background-threads",
+            "5",
+            "--no-dictionary",
+            "--space-limit",
+            "9G",
+        ];
+        let flags = [
+            "--codecs",
+            "--memtable",
+            "--filter-bits",
+            "--block-bytes",
+            "--background-threads",
+            "--no-dictionary",
+        ];
+        assert_eq!(of(&all, "shale-sql"), flags);
+        assert!(of(&all, "shale").is_empty());
+        assert_eq!(of(&all, "rocksdb"), ["--space-limit"]);
+        assert_eq!(of(&["--codecs", "zlib:1"], "innodb-punch"), [""; 0]);
+        assert_eq!(of(&["--codecs", "lz4"], "innodb-punch"), ["--codecs"]);
+        for (codecs, known) in [("lz4", true), ("zstd:3", true), ("zstd:-1", false)] {
+            assert_eq!(of(&["--codecs", codecs], "shale-sql").is_empty(), known, "{codecs}");
+        }
     }
 
     #[test]

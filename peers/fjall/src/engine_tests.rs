@@ -83,7 +83,7 @@ fn what_is_idle_is_in_levels() {
 
 #[test]
 fn memtables_share_what_they_get() {
-    let setup = Setup::default();
+    let setup = Setup::default().resolved();
     assert_eq!(memtable_bytes(&setup, 1), setup.memtable);
     assert_eq!(memtable_bytes(&setup, 5), setup.memtable / 2);
 }

@@ -44,7 +44,7 @@ fn innodb(connection: &mut Conn) -> Sql<Metrics> {
     let log = of("Innodb_os_log_written");
     Ok(Metrics {
         wal_bytes: log,
-        flush_bytes: of("Innodb_data_written").saturating_sub(log),
+        flush_bytes: Some(of("Innodb_data_written").saturating_sub(log)),
         table: known.iter().map(|(name, value)| format!("{name} {value}\n")).collect(),
         ..Metrics::default()
     })
@@ -77,8 +77,8 @@ fn myrocks(connection: &mut Conn) -> Sql<Metrics> {
         background_cpu_seconds: Some(levels.iter().map(|level| level.cpu_seconds).sum()),
         levels,
         wal_bytes: of("Rocksdb_wal_bytes"),
-        flush_bytes: written.saturating_sub(compacted),
-        compaction_bytes: compacted,
+        flush_bytes: Some(written.saturating_sub(compacted)),
+        compaction_bytes: Some(compacted),
         stall_seconds: of("Rocksdb_stall_micros") as f64 / 1e6,
         table: known.iter().map(|(name, value)| format!("{name} {value}\n")).collect(),
         ..Metrics::default()
@@ -108,8 +108,8 @@ fn shale(connection: &mut Conn) -> Sql<Metrics> {
         levels: rows.iter().map(level).collect(),
         user_bytes: of("Shale_bytes_written_by_users"),
         wal_bytes: of("Shale_bytes_written_to_log"),
-        flush_bytes: of("Shale_bytes_flushed"),
-        compaction_bytes: of("Shale_bytes_compacted"),
+        flush_bytes: Some(of("Shale_bytes_flushed")),
+        compaction_bytes: Some(of("Shale_bytes_compacted")),
         stall_seconds: of("Shale_stall_microseconds") as f64 / 1e6,
         table: known.iter().map(|(name, value)| format!("{name} {value}\n")).collect(),
         ..Metrics::default()

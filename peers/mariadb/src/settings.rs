@@ -183,6 +183,12 @@ fn shale(setup: &Setup, options: &mut Vec<(&'static str, String)>) {
         ("shale_durability", durability.to_owned()),
         ("shale_lock_wait_timeout", "50".to_owned()),
     ]);
+    if let Some(codec) = setup.sql_codec() {
+        options.push(("shale_compression", codec.to_owned()));
+    }
+    if let Some(limit) = setup.space_limit {
+        options.push(("shale_space_limit", limit.to_string()));
+    }
 }
 
 /// A codec by RocksDB's name, and its level. What is not known stays as it is: MyRocks refuses it.
@@ -253,15 +259,19 @@ mod tests {
 
     #[test]
     fn all_forms_have_the_memory_that_was_given() {
-        let setup = Setup { memory: 1 << 30, memtable: 32 << 20, ..Setup::default() };
-        let number = |form, name| value(form, &setup, name).unwrap().parse::<u64>().unwrap();
-        for form in [Form::Innodb, Form::Compressed, Form::Punch] {
-            let pool = number(form, "innodb_buffer_pool_size");
-            assert_eq!(pool + number(form, "innodb_log_buffer_size"), 1 << 30);
+        for memory in [32 << 20, 64 << 20, 96 << 20, 1 << 30] {
+            let setup = Setup { memory, ..Setup::default() }.resolved();
+            let number = |form, name| value(form, &setup, name).unwrap().parse::<u64>().unwrap();
+            for form in [Form::Innodb, Form::Compressed, Form::Punch] {
+                let pool = number(form, "innodb_buffer_pool_size");
+                assert_eq!(pool + number(form, "innodb_log_buffer_size"), memory);
+            }
+            assert_eq!(number(Form::Shale, "shale_memory"), memory);
+            let cache = number(Form::Myrocks, "rocksdb_block_cache_size");
+            let memtables = number(Form::Myrocks, "rocksdb_db_write_buffer_size");
+            assert_eq!(cache + memtables, memory);
+            assert!(cache >= memory / 2, "{memory}: a cache of {cache}");
         }
-        assert_eq!(number(Form::Shale, "shale_memory"), 1 << 30);
-        let cache = number(Form::Myrocks, "rocksdb_block_cache_size");
-        assert_eq!(cache + number(Form::Myrocks, "rocksdb_db_write_buffer_size"), 1 << 30);
     }
 
     #[test]
@@ -278,8 +288,10 @@ mod tests {
         let families = value(Form::Myrocks, &setup, "rocksdb_default_cf_options").unwrap();
         assert!(families.contains("bottommost_compression=kZlibCompression;"), "{families}");
         assert!(families.contains("bottommost_compression_opts=-14:3:"), "{families}");
+        assert_eq!(value(Form::Shale, &setup, "shale_compression"), None);
         setup.durability = Durability::Power;
         setup.codecs = "lz4".parse().unwrap();
+        assert_eq!(value(Form::Shale, &setup, "shale_compression").unwrap(), "lz4");
         assert_eq!(commit(&setup), ("1".to_owned(), "1".to_owned(), "full".to_owned()));
         assert_eq!(value(Form::Compressed, &setup, "innodb_compression_level").unwrap(), "6");
         let families = value(Form::Myrocks, &setup, "rocksdb_default_cf_options").unwrap();

@@ -121,13 +121,7 @@ impl Database {
     pub(crate) fn metrics(&self, names: &[String]) -> Result<Metrics> {
         let database = both!(self, db => db.property_value("rocksdb.dbstats"))?.unwrap_or_default();
         let Database::Plain(db) = self else {
-            let counted = stats::metrics(&database, &[]);
-            return Ok(Metrics {
-                compaction_seconds: None,
-                compaction_cpu_seconds: None,
-                table: database,
-                ..counted
-            });
+            return Ok(stats::metrics(&database, &[]));
         };
         let mut families = Vec::new();
         for name in names {

@@ -4,7 +4,8 @@
 
 use shaledb_lab::stores::engine::{Level, Metrics};
 
-/// From `rocksdb.dbstats` and each family's name and `rocksdb.cfstats-no-file-histogram`.
+/// From `rocksdb.dbstats` and each family's name and `rocksdb.cfstats-no-file-histogram`. Without
+/// families it is not known what flushes and compactions did.
 pub(crate) fn metrics(database: &str, families: &[(&str, String)]) -> Metrics {
     // "Cumulative writes: 10M writes, 10M keys, 10M commit groups, 1.0 writes per commit group,
     //  ingest: 2.52 GB, 141.13 MB/s"
@@ -19,20 +20,25 @@ pub(crate) fn metrics(database: &str, families: &[(&str, String)]) -> Metrics {
         stall_seconds: clock(stall),
         ..Metrics::default()
     };
+    if families.is_empty() {
+        return Metrics { table: database.to_owned(), ..sum };
+    }
+    let (mut flushes, mut compactions) = (0, 0);
     for (name, text) in families {
         // "Flush(GB): cumulative 1.315, interval 0.000"
         let flush = line(text, "Flush(GB):");
         // "Cumulative compaction: 5.02 GB write, 110.51 MB/s write, ..."; flushes are in it.
         let written = amount(line(text, "Cumulative compaction:"), "");
         let flushed = first_number(after(flush, "cumulative")).map_or(0.0, |gb| gb * GB);
-        sum.flush_bytes += flushed as u64;
-        sum.compaction_bytes += (written - flushed).max(0.0) as u64;
+        flushes += flushed as u64;
+        compactions += (written - flushed).max(0.0) as u64;
         let levels = levels(text);
         let cpu: f64 = levels.iter().map(|level| level.cpu_seconds).sum();
         sum.background_cpu_seconds = Some(sum.background_cpu_seconds.unwrap_or(0.0) + cpu);
         levels.into_iter().for_each(|level| add(&mut sum.levels, level));
         sum.table.push_str(&format!("[{name}]\n{}\n", table(text)));
     }
+    (sum.flush_bytes, sum.compaction_bytes) = (Some(flushes), Some(compactions));
     sum.levels.sort_by_key(|level| level.level);
     // The jobs of level 0 are flushes, but for the few that compact level 0 into itself.
     let below = || sum.levels.iter().filter(|level| level.level > 0);
@@ -163,15 +169,15 @@ mod tests {
         let one = metrics(database, &[("a", levels.to_owned())]);
         assert_eq!(one.user_bytes, (2.5 * GB) as u64);
         assert_eq!(one.wal_bytes, 512 << 20);
-        assert_eq!(one.flush_bytes, (1.5 * GB) as u64);
-        assert_eq!(one.compaction_bytes, (3.5 * GB) as u64);
+        assert_eq!(one.flush_bytes, Some((1.5 * GB) as u64));
+        assert_eq!(one.compaction_bytes, Some((3.5 * GB) as u64));
         assert_eq!(one.stall_seconds, 62.5);
         assert!((one.background_cpu_seconds.unwrap() - 36.72).abs() < 1e-9);
         assert_eq!((one.compaction_seconds, one.compaction_cpu_seconds), (Some(28.0), Some(26.92)));
         assert_eq!(one.table.lines().count(), 6);
 
         let two = metrics(database, &[("a", levels.to_owned()), ("b", levels.to_owned())]);
-        assert_eq!(two.compaction_bytes, 2 * one.compaction_bytes);
+        assert_eq!(two.compaction_bytes, Some(2 * (3.5 * GB) as u64));
         let levels: Vec<_> = two.levels.iter().map(|level| (level.level, level.files)).collect();
         assert_eq!(levels, [(0, 16), (5, 8)]);
         let level = &two.levels[0];
@@ -181,7 +187,7 @@ mod tests {
     #[test]
     fn other_texts_are_zero() {
         let metrics = metrics("", &[("a", "no such thing".to_owned())]);
-        assert_eq!((metrics.user_bytes, metrics.compaction_bytes), (0, 0));
+        assert_eq!((metrics.user_bytes, metrics.compaction_bytes), (0, Some(0)));
         assert!(metrics.levels.is_empty());
     }
 }

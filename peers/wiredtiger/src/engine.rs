@@ -250,7 +250,7 @@ impl Engine for WiredTiger {
         });
         Ok(Metrics {
             wal_bytes: number(api::LOG_BYTES_WRITTEN),
-            flush_bytes: number(api::BLOCK_BYTE_WRITE),
+            flush_bytes: Some(number(api::BLOCK_BYTE_WRITE)),
             stall_seconds: number(api::CACHE_WRITE_APP_TIME) as f64 / 1e6,
             table: lines.map(|(_, name, value)| format!("{name} {value}\n")).collect(),
             ..Metrics::default()

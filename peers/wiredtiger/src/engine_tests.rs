@@ -47,7 +47,7 @@ fn every_codec_opens_and_bytes_when_idle_are_counted() {
         let size = shaledb_lab::measure::disk_bytes(dir.path());
         assert!(size < 8 << 20, "{size}: room is set aside for logs that are not needed");
         assert!(metrics.table.contains("block-manager:"), "{}", metrics.table);
-        sizes.push(metrics.flush_bytes);
+        sizes.push(metrics.flush_bytes.unwrap());
         drop(handle);
         store.close().unwrap();
     }

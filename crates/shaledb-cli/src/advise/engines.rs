@@ -227,9 +227,11 @@ fn group(
 ) -> Group {
     let part = |bytes: u64| (bytes as f64 * share.min(1.0)) as u64;
     let memory = predicted.memory_bytes.max(MEMORY_BYTES_MIN);
+    let memory = part(memory).max(MEMORY_BYTES_MIN);
     let setup = Setup {
-        memory: part(memory).max(MEMORY_BYTES_MIN),
-        memtable: part(MEMTABLE_BYTES).clamp(MEMTABLE_BYTES_MIN, MEMTABLE_BYTES),
+        memory,
+        // Four have to find room.
+        memtable: part(MEMTABLE_BYTES).clamp(MEMTABLE_BYTES_MIN, MEMTABLE_BYTES.min(memory / 4)),
         ..Setup::default()
     };
     let Written { rows, bytes, key_bytes_max } = written;

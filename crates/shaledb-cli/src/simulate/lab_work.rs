@@ -145,7 +145,7 @@ pub(super) fn known(chosen: &Chosen, costs: &Costs, row_bytes: f64) -> Known {
     };
     let flows = flows(chosen, costs);
     let flushed = flows.first().map_or(1.0, |flow| cost_of(costs, flow.choice).ratio);
-    let flushed = row.counted.flush_bytes as f64 / flushed / row_bytes;
+    let flushed = row.counted.flush_bytes.unwrap_or(0) as f64 / flushed / row_bytes;
     let merged = flows.iter().map(|flow| flow.read).sum::<Option<f64>>().unwrap_or(0.0) / row_bytes;
     Known {
         put: nanos(over(users, writes)),

@@ -202,6 +202,59 @@ fn stores_may_be_kept_and_read_by_another_run() {
 }
 
 #[test]
+fn a_run_does_not_go_on_with_the_store_of_another() {
+    let lab = Lab::new();
+    lab.write("wait", "b readrandom\n");
+    let waiting = lab.path("waiting");
+    let plan = lab.plan("--benchmarks fillseq,readrandom --keep");
+    assert!(lab.sit(&plan, &|| waiting.exists()).stopped);
+    std::fs::remove_file(lab.path("wait")).unwrap();
+    // Another run fills the same stores, and goes on with them.
+    std::fs::rename(lab.path("run"), lab.path("first")).unwrap();
+    let other = lab.plan("--benchmarks fillrandom,overwrite,overwrite --keep");
+    assert!(lab.sit(&other, &never).failed.is_empty());
+
+    std::fs::rename(lab.path("run"), lab.path("second")).unwrap();
+    std::fs::rename(lab.path("first"), lab.path("run")).unwrap();
+    let outcome = lab.sit(&plan, &never);
+    for engine in ["a", "b"] {
+        let wanted = [("fillseq".to_owned(), 1), ("readrandom".to_owned(), 2)];
+        assert_eq!(ops(&outcome, engine), wanted, "{engine}");
+    }
+}
+
+#[test]
+fn repeats_on_a_store_that_was_there_are_of_that_store() {
+    let lab = Lab::new();
+    let run = |flags: &str, folder: &str| {
+        let outcome = lab.sit(&lab.plan(flags), &never);
+        std::fs::rename(lab.path("run"), lab.path(folder)).unwrap();
+        outcome.failed.len()
+    };
+    assert_eq!(run("--benchmarks fillseq --keep", "first"), 0);
+    assert_eq!(run("--benchmarks readrandom --keep", "second"), 0);
+    assert_eq!(run("--benchmarks fillrandom --keep", "third"), 0);
+    std::fs::rename(lab.path("second"), lab.path("run")).unwrap();
+    let more = lab.sit(&lab.plan("--benchmarks readrandom --repeats 2 --keep"), &never);
+    assert_eq!((more.rows.len(), more.failed.len()), (2, 2));
+    assert!(more.failed[0].contains("another run has changed"), "{:?}", more.failed);
+}
+
+#[test]
+fn two_processes_do_not_share_a_run() {
+    let lab = Lab::new();
+    let plan = lab.plan("--benchmarks fillseq");
+    std::fs::create_dir_all(lab.path("run")).unwrap();
+    let driver = |_: &str| Ok(Command::new("true"));
+    let open = || Campaign::open(lab.path("run"), plan.clone(), None, &driver, &never);
+    let first = open().unwrap();
+    let why = open().err().unwrap().to_string();
+    assert!(why.contains("another `shale bench` works on the run"), "{why}");
+    drop(first);
+    open().unwrap();
+}
+
+#[test]
 fn too_small_a_disk_is_refused() {
     let lab = Lab::new();
     let plan = lab.plan("--num 1000000G");

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 /// How often a stop is looked for.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Of what a driver says about its troubles, so many lines are kept.
-const LAST_LINES: usize = 20;
+/// Of what a driver says about its troubles, so many lines are kept from the beginning, where a
+/// panic is, and from the end.
+const LINES: usize = 10;
 
 /// Why there is no row.
 #[derive(Debug)]
@@ -101,7 +102,7 @@ pub(super) fn run(
     let sent = writeln!(input, "{text}").and_then(|()| input.flush());
     let (sender, events) = channel::<Event>();
     let outcome = std::thread::scope(|scope| {
-        let last_words = scope.spawn(|| last_lines(errors));
+        let last_words = scope.spawn(|| words(errors));
         scope.spawn(move || {
             for line in BufReader::new(output).lines() {
                 let Ok(line) = line else { break };
@@ -155,15 +156,24 @@ pub(super) fn run(
     }
 }
 
-fn last_lines(errors: impl Read) -> String {
-    let mut last = VecDeque::new();
+fn words(errors: impl Read) -> String {
+    let (mut first, mut last, mut left_out) = (Vec::new(), VecDeque::new(), 0);
     for line in BufReader::new(errors).lines().map_while(Result::ok) {
+        if first.len() < LINES {
+            first.push(line);
+            continue;
+        }
         last.push_back(line);
-        if last.len() > LAST_LINES {
+        if last.len() > LINES {
             last.pop_front();
+            left_out += 1;
         }
     }
-    Vec::from(last).join("\n")
+    if left_out > 0 {
+        first.push(format!("... ({left_out} lines)"));
+    }
+    first.extend(last);
+    first.join("\n")
 }
 
 /// The outcome with what else is known of its reason.

@@ -86,6 +86,16 @@ fn failures_are_explained() {
 }
 
 #[test]
+fn the_first_and_the_last_words_of_a_driver_are_kept() {
+    let many = why(outcome("seq 1 100 >&2; exit 7", 60.0, &|| false));
+    let lines: Vec<&str> = many.lines().skip(1).collect();
+    assert_eq!((lines[0], lines[9], lines[10]), ("1", "10", "... (80 lines)"));
+    assert_eq!((lines[11], lines[20], lines.len()), ("91", "100", 21));
+    let few = why(outcome("seq 1 20 >&2; exit 7", 60.0, &|| false));
+    assert_eq!(few.lines().skip(1).collect::<Vec<_>>().join(" ").len(), 50, "{few}");
+}
+
+#[test]
 fn a_driver_that_hangs_is_ended_with_what_it_started() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("child");

@@ -1,10 +1,12 @@
 //! The files of a run's folder: what is to be done, what is done, what failed.
 
 use super::plan::{Plan, SCHEMA};
+use crate::problem::{Kind, Problem};
 use crate::run::row::Row;
 use crate::stores::engine::Result;
 use serde::{Deserialize, Serialize};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::ErrorKind::NotFound;
 use std::io::Write;
 use std::path::Path;
 
@@ -16,11 +18,9 @@ use std::path::Path;
 pub fn read_plan(folder: &Path) -> Result<Plan> {
     let file = folder.join("plan.json");
     let text = std::fs::read(&file).map_err(|error| {
-        format!(
-            "{} is not the folder of a run: could not read {}: {error}",
-            folder.display(),
-            file.display()
-        )
+        let read = Problem::file("read", &file, &error);
+        let kind = if error.kind() == NotFound { Kind::Missing } else { read.kind };
+        Problem::new(kind, format!("{} is not the folder of a run: {read}", folder.display()))
     })?;
     let value: serde_json::Value = serde_json::from_slice(&text)
         .map_err(|error| format!("{} is not a plan: {error}", file.display()))?;
@@ -67,21 +67,33 @@ pub(super) fn append(path: &Path, line: &str) -> Result<()> {
             let _ = file.sync_data();
             Ok(())
         })
-        .map_err(|error| format!("could not write {}: {error}", path.display()).into())
+        .map_err(|error| Problem::file("write", path, &error).into())
+}
+
+/// Locks a folder as long as what is given is open. If another process has it locked, the error
+/// says `busy`.
+pub(super) fn lock(folder: &Path, busy: impl FnOnce() -> String) -> Result<File> {
+    let failed = |error| Problem::file("lock", folder, &error);
+    let file = File::open(folder).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Problem::new(Kind::Busy, busy()).into()),
+        Err(TryLockError::Error(error)) => Err(failed(error).into()),
+    }
 }
 
 /// The rows of a file. A last line that is cut off, as by a loss of power, is cut off for good.
 pub(super) fn read_rows(path: &Path) -> Result<Vec<Row>> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("could not read {}: {error}", path.display()).into()),
+        Err(error) if error.kind() == NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Problem::file("read", path, &error).into()),
     };
     let whole = text.rfind('\n').map_or(0, |end| end + 1);
     if whole < text.len() {
         let file = OpenOptions::new().write(true).open(path);
         file.and_then(|file| file.set_len(whole as u64))
-            .map_err(|error| format!("could not write {}: {error}", path.display()))?;
+            .map_err(|error| Problem::file("write", path, &error))?;
     }
     text[..whole]
         .lines()

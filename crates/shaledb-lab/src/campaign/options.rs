@@ -98,7 +98,10 @@ impl CampaignOptions {
     }
 
     /// The plan of a new run.
-    pub(super) fn plan(&self, groups: Vec<Group>) -> Plan {
+    pub(super) fn plan(&self, mut groups: Vec<Group>) -> Plan {
+        for subject in groups.iter_mut().flat_map(|group| &mut group.subjects) {
+            subject.setup = subject.setup.resolved();
+        }
         Plan {
             schema: SCHEMA,
             made_by: format!("shale {}", env!("CARGO_PKG_VERSION")),

@@ -1,5 +1,6 @@
 //! What a campaign is going to do, and in which order.
 
+use crate::run::row::VARIANT;
 use crate::setup::Setup;
 use crate::workloads::planned::{PlannedStep, Start};
 use crate::workloads::workload::Workload;
@@ -131,7 +132,7 @@ impl Plan {
     /// # Errors
     ///
     /// A workload has no steps, a group has no engine, a step needs the store of a step that is not
-    /// before it, or an engine is named twice with the same settings.
+    /// before it, an engine is named twice with the same settings, or settings do not fit together.
     pub fn check(&self) -> Result<(), String> {
         let mut seen = BTreeSet::new();
         for group in &self.groups {
@@ -156,6 +157,7 @@ impl Plan {
                 }
             }
             for (at, subject) in group.subjects.iter().enumerate() {
+                subject.setup.check()?;
                 if !seen.insert((group.workload.name(), group.folder(at))) {
                     return Err(format!(
                         "{} {} is named twice with the same settings. Name it once",
@@ -164,7 +166,23 @@ impl Plan {
                 }
             }
         }
-        Ok(())
+        self.check_base()
+    }
+
+    /// The base is an engine of the plan, or one of them with its setting.
+    fn check_base(&self) -> Result<(), String> {
+        let Some(base) = &self.base else { return Ok(()) };
+        let subjects = || self.groups.iter().flat_map(|group| &group.subjects);
+        let is = |subject: &Subject| {
+            let setting = subject.setting.split(VARIANT).next().unwrap_or_default();
+            subject.engine == *base || format!("{}.{setting}", subject.engine) == *base
+        };
+        if subjects().any(is) {
+            return Ok(());
+        }
+        let engines: BTreeSet<&str> = subjects().map(|subject| subject.engine.as_str()).collect();
+        let engines: Vec<&str> = engines.into_iter().collect();
+        Err(format!("--base: `{base}` is not measured. Name one of {}", engines.join(", ")))
     }
 
     /// Bytes that all stores take at most at one time: what the largest group has uncompressed, and

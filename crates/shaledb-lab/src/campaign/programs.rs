@@ -1,11 +1,12 @@
 //! Where the drivers are: this program itself for Shale, a program of its own for each peer.
 
+use crate::problem::{Kind, Problem};
 use crate::stores::engine::Result;
 use std::path::PathBuf;
 use std::process::Command;
 
 /// The engines that there are, each with the program that has it; `null` does nothing.
-pub const ENGINES: [(&str, &str); 13] = [
+pub const ENGINES: [(&str, &str); 12] = [
     ("shale", ""),
     ("null", ""),
     ("rocksdb", "rocksdb"),
@@ -18,13 +19,12 @@ pub const ENGINES: [(&str, &str); 13] = [
     ("innodb-punch", "mariadb"),
     ("myrocks", "mariadb"),
     ("shale-sql", "mariadb"),
-    ("postgres", "postgres"),
 ];
 
 /// Whether an engine is a database server: one that SQL is sent to.
 pub fn is_server(engine: &str) -> bool {
     let peer = ENGINES.iter().find(|(name, _)| *name == engine).map(|(_, peer)| *peer);
-    matches!(peer, Some("mariadb" | "postgres"))
+    peer == Some("mariadb")
 }
 
 /// The command that runs a driver of an engine.
@@ -35,9 +35,8 @@ pub fn is_server(engine: &str) -> bool {
 pub fn driver(engine: &str) -> Result<Command> {
     let Some((_, peer)) = ENGINES.iter().find(|(name, _)| *name == engine) else {
         let names: Vec<&str> = ENGINES.iter().map(|(name, _)| *name).collect();
-        return Err(
-            format!("there is no engine `{engine}`; the engines are {}", names.join(", ")).into()
-        );
+        let text = format!("there is no engine `{engine}`; the engines are {}", names.join(", "));
+        return Err(Problem::new(Kind::Usage, text).into());
     };
     if peer.is_empty() {
         let mut command = Command::new(

@@ -2,7 +2,7 @@
 
 use super::busy::Busy;
 use super::child::{self, Attention, Tried, Trouble};
-use super::folder::{Failure, Key, append, key_of, read_rows};
+use super::folder::{Failure, Key, append, key_of, lock, read_rows};
 use super::plan::{Plan, Turn, is_wanted_later};
 use super::screen::{Screen, brief};
 use super::stores::{Left, Stores};
@@ -13,6 +13,7 @@ use crate::say;
 use crate::stores::engine::Result;
 use crate::workloads::planned::{PlannedStep, Start};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -27,6 +28,8 @@ pub struct Outcome {
     pub failed: Vec<String>,
     /// Whether the user stopped it.
     pub stopped: bool,
+    /// Where its stores are, if they are still there.
+    pub stores: Option<PathBuf>,
 }
 
 /// Which driver an engine has.
@@ -48,6 +51,8 @@ pub(super) struct Campaign<'a> {
     json_to: Option<PathBuf>,
     drivers: Drivers<'a>,
     stopped: &'a dyn Fn() -> bool,
+    /// The run's folder is locked as long as this is open.
+    _lock: File,
 }
 
 impl<'a> Campaign<'a> {
@@ -59,6 +64,12 @@ impl<'a> Campaign<'a> {
         drivers: Drivers<'a>,
         stopped: &'a dyn Fn() -> bool,
     ) -> Result<Campaign<'a>> {
+        let lock = lock(&folder, || {
+            format!(
+                "another `shale bench` works on the run in {}. Wait until it ends",
+                folder.display()
+            )
+        })?;
         let stores = Stores::open(&plan.stores, &folder.join("state.json"))?;
         let rows = read_rows(&folder.join("rows.jsonl"))?;
         let done = rows.iter().map(key_of).collect();
@@ -76,6 +87,7 @@ impl<'a> Campaign<'a> {
             json_to: json_to.map(Path::to_owned),
             drivers,
             stopped,
+            _lock: lock,
         })
     }
 
@@ -108,7 +120,8 @@ impl<'a> Campaign<'a> {
         if !stopped {
             self.stores.finish();
         }
-        Ok(Outcome { folder: self.folder, rows: self.rows, failed: self.failed, stopped })
+        let stores = Some(self.plan.stores).filter(|stores| stores.exists());
+        Ok(Outcome { folder: self.folder, rows: self.rows, failed: self.failed, stopped, stores })
     }
 
     fn leave_group(&mut self, group: usize) -> Result<()> {
@@ -129,6 +142,14 @@ impl<'a> Campaign<'a> {
             group.workload.steps()[turn.step].name.clone(),
             turn.repeat,
         )
+    }
+
+    /// Whether there are rows of a subject.
+    fn has_measured(&self, turn: Turn) -> bool {
+        let (workload, setting, engine, ..) = self.key(turn);
+        let is =
+            |row: &Row| row.workload == workload && row.setting == setting && row.engine == engine;
+        self.rows.iter().any(is)
     }
 
     /// No line for each step from here on.
@@ -176,16 +197,22 @@ impl<'a> Campaign<'a> {
                 return self.stores.clear(name).map_err(failed);
             }
             Start::Continue if turn.step == 0 => {
-                let folder = self.stores.folder(name);
-                return if folder.exists() {
-                    Ok(())
-                } else {
+                let (folder, step) = (self.stores.folder(name), &steps[turn.step].name);
+                return if !folder.exists() {
                     Err(Trouble::Failed(format!(
-                        "{} needs a store and there is none in {}: begin with a step that makes \
-                         one, or name the folder of an earlier run (one with --keep) with --db",
-                        steps[turn.step].name,
+                        "{step} needs a store and there is none in {}: begin with a step that \
+                         makes one, or name the folder of an earlier run (one with --keep) with \
+                         --db",
                         folder.display()
                     )))
+                } else if self.has_measured(turn) && !self.stores.is_own(name) {
+                    Err(Trouble::Failed(format!(
+                        "another run has changed the store in {}, of which this one has rows. \
+                         Begin a new run",
+                        folder.display()
+                    )))
+                } else {
+                    Ok(())
                 };
             }
             Start::Continue => turn.step - 1,

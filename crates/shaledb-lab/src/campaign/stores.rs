@@ -2,16 +2,32 @@
 //!
 //! Nothing is removed that a campaign did not make: the folder of stores has a marker file, and one
 //! that has other things in it and no marker is refused.
+//!
+//! One campaign at a time works in a folder of stores. Beside each store is the name of the run
+//! that changed it last. So a run that goes on later does not take another one's store for its own.
 
+use super::folder::lock;
+use crate::problem::{Kind, Problem};
 use crate::stores::engine::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const MARKER: &str = "shale-bench.txt";
 const MARKER_TEXT: &str =
     "A folder of stores of `shale bench`. The folders in it are made and emptied by it.\n";
+
+/// What the name of a store's folder and this make is the file with its owner.
+const OWNER: &str = ".run";
+
+/// A name that no other run has.
+fn new_name() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{}-{}", now.as_nanos(), std::process::id())
+}
 
 /// What a store went through last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +40,9 @@ pub(super) struct Left {
 /// `state.json` of a run's folder.
 #[derive(Default, Serialize, Deserialize)]
 struct State {
+    /// The run's name among all others. Runs of earlier versions had none.
+    #[serde(default)]
+    run: String,
     /// Whether the folder of stores was made for this run.
     #[serde(default)]
     made: bool,
@@ -38,37 +57,49 @@ pub(super) struct Stores {
     base: PathBuf,
     file: PathBuf,
     state: State,
+    /// The folder is locked as long as this is open.
+    _lock: File,
 }
 
 impl Stores {
     /// Makes the folder `base`, or takes an empty one or one that an earlier campaign made. The
-    /// state is kept in `file`.
+    /// state is kept in `file`. Another campaign that works in the folder is an error.
     pub(super) fn open(base: &Path, file: &Path) -> Result<Stores> {
         let is_new = !base.exists();
-        std::fs::create_dir_all(base)
-            .map_err(|error| format!("could not create {}: {error}", base.display()))?;
+        std::fs::create_dir_all(base).map_err(|error| Problem::file("create", base, &error))?;
+        let lock = lock(base, || {
+            format!(
+                "another `shale bench` works on the stores in {}. Wait until it ends, or name \
+                 another folder with --db",
+                base.display()
+            )
+        })?;
         let marker = base.join(MARKER);
         if !marker.exists() {
-            let mut entries = std::fs::read_dir(base)
-                .map_err(|error| format!("could not read {}: {error}", base.display()))?;
+            let mut entries =
+                std::fs::read_dir(base).map_err(|error| Problem::file("read", base, &error))?;
             if entries.next().is_some() {
-                return Err(format!(
+                let text = format!(
                     "{} is neither empty nor a folder of stores of an earlier run (it has no \
                      {MARKER}): name another with --db",
                     base.display()
-                )
-                .into());
+                );
+                return Err(Problem::new(Kind::Usage, text).into());
             }
             std::fs::write(&marker, MARKER_TEXT)
-                .map_err(|error| format!("could not write {}: {error}", marker.display()))?;
+                .map_err(|error| Problem::file("write", &marker, &error))?;
         }
-        let state = match std::fs::read(file) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
+        let mut state = match std::fs::read(file) {
+            Ok(bytes) => serde_json::from_slice::<State>(&bytes)
                 .map_err(|error| format!("{} is not a list of stores: {error}", file.display()))?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => State::default(),
-            Err(error) => return Err(format!("could not read {}: {error}", file.display()).into()),
+            Err(error) => return Err(Problem::file("read", file, &error).into()),
         };
-        let mut stores = Stores { base: base.to_owned(), file: file.to_owned(), state };
+        if state.run.is_empty() {
+            state.run = new_name();
+        }
+        let mut stores =
+            Stores { base: base.to_owned(), file: file.to_owned(), state, _lock: lock };
         if is_new {
             stores.state.made = true;
             stores.write()?;
@@ -81,9 +112,27 @@ impl Stores {
         self.base.join(name)
     }
 
-    /// What left a store as it is; `None` if it is not known, or a step did not come to its end.
+    /// What left a store as it is; `None` if it is not known, a step did not come to its end, or
+    /// another run has worked on it since.
     pub(super) fn left(&self, name: &str) -> Option<Left> {
-        self.state.left.get(name).copied()
+        let left = self.state.left.get(name).copied();
+        left.filter(|_| self.folder(name).exists() && self.is_own(name))
+    }
+
+    fn owner(&self, name: &str) -> PathBuf {
+        self.base.join(format!("{name}{OWNER}"))
+    }
+
+    /// Whether this run was the last that changed a store or a copy. Earlier versions did not say.
+    pub(super) fn is_own(&self, name: &str) -> bool {
+        std::fs::read_to_string(self.owner(name)).map_or(true, |run| run == self.state.run)
+    }
+
+    /// Says that this run changes a store or a copy.
+    fn own(&self, name: &str) -> Result<()> {
+        let owner = self.owner(name);
+        std::fs::write(&owner, &self.state.run)
+            .map_err(|error| Problem::file("write", &owner, &error).into())
     }
 
     /// Empties a store.
@@ -95,7 +144,8 @@ impl Stores {
     /// A step is about to work on a store.
     pub(super) fn begin(&mut self, name: &str) -> Result<()> {
         self.state.left.remove(name);
-        self.write()
+        self.write()?;
+        self.own(name)
     }
 
     /// A step came to its end.
@@ -114,6 +164,7 @@ impl Stores {
         let copy = Stores::copy_name(name, left.step);
         self.state.saved.remove(&copy);
         self.write()?;
+        self.own(&copy)?;
         copy_folder(&self.folder(name), &self.base.join(&copy))?;
         self.state.saved.insert(copy, left);
         self.write()
@@ -122,7 +173,7 @@ impl Stores {
     /// Puts a store back to what `wanted` left; false if there is no such copy.
     pub(super) fn restore(&mut self, name: &str, wanted: Left) -> Result<bool> {
         let copy = Stores::copy_name(name, wanted.step);
-        if self.state.saved.get(&copy) != Some(&wanted) {
+        if self.state.saved.get(&copy) != Some(&wanted) || !self.is_own(&copy) {
             return Ok(false);
         }
         self.clear(name)?;
@@ -140,9 +191,28 @@ impl Stores {
         for copy in copies {
             self.state.saved.remove(&copy);
             self.write()?;
-            remove(&self.base.join(copy))?;
+            self.discard(&copy)?;
         }
-        if keep { Ok(()) } else { self.clear(name) }
+        if keep {
+            return Ok(());
+        }
+        self.state.left.remove(name);
+        self.write()?;
+        self.discard(name)
+    }
+
+    /// Removes a store or a copy, unless another run has made it its own.
+    fn discard(&self, name: &str) -> Result<()> {
+        if !self.is_own(name) {
+            return Ok(());
+        }
+        remove(&self.folder(name))?;
+        match std::fs::remove_file(self.owner(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Problem::file("remove", &self.owner(name), &error).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Removes the folder of stores if it was made for this run and nothing is in it any more.
@@ -160,14 +230,14 @@ impl Stores {
         let text = serde_json::to_vec_pretty(&self.state)?;
         std::fs::write(&fresh, text)
             .and_then(|()| std::fs::rename(&fresh, &self.file))
-            .map_err(|error| format!("could not write {}: {error}", self.file.display()).into())
+            .map_err(|error| Problem::file("write", &self.file, &error).into())
     }
 }
 
 fn remove(folder: &Path) -> Result<()> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(format!("could not remove {}: {error}", folder.display()).into())
+            Err(Problem::file("remove", folder, &error).into())
         }
         _ => Ok(()),
     }
@@ -211,6 +281,7 @@ mod tests {
         stores.begin("a").unwrap();
         std::fs::write(stores.folder("a").join("x"), "two").unwrap();
 
+        drop(stores);
         let mut stores = Stores::open(&base, &file).unwrap();
         assert_eq!(stores.left("a"), None);
         assert!(!stores.restore("a", Left { repeat: 0, ..LEFT }).unwrap());
@@ -219,6 +290,51 @@ mod tests {
         assert_eq!(std::fs::read(stores.folder("a").join("x")).unwrap(), b"one");
         stores.remove("a", false).unwrap();
         assert_eq!(std::fs::read_dir(&base).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_store_that_another_run_changed_is_not_the_own_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("stores");
+        let open = |name: &str| Stores::open(&base, &dir.path().join(name));
+        let fill = |stores: &mut Stores, name: &str| {
+            stores.clear(name).unwrap();
+            std::fs::create_dir(stores.folder(name)).unwrap();
+            stores.done(name, LEFT).unwrap();
+        };
+        let mut stores = open("first").unwrap();
+        fill(&mut stores, "a");
+        fill(&mut stores, "b");
+        let why = open("second").err().unwrap().to_string();
+        assert!(why.contains("another `shale bench`") && why.contains("--db"), "{why}");
+        drop(stores);
+
+        let mut other = open("second").unwrap();
+        assert_eq!(other.left("a"), None);
+        fill(&mut other, "a");
+        other.save("a").unwrap();
+        drop(other);
+
+        let mut stores = open("first").unwrap();
+        assert_eq!((stores.left("a"), stores.left("b")), (None, Some(LEFT)));
+        assert!(!stores.restore("a", LEFT).unwrap());
+        stores.remove("a", false).unwrap();
+        assert!(base.join("a").exists(), "it is the other one's");
+        std::fs::remove_dir(base.join("b")).unwrap();
+        assert_eq!(stores.left("b"), None, "it is gone");
+    }
+
+    #[test]
+    fn states_of_earlier_versions_hold() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("state.json");
+        let old = r#"{"made": true, "left": {"a": {"group": 0, "repeat": 1, "step": 2}},
+            "saved": {}}"#;
+        std::fs::write(&file, old).unwrap();
+        std::fs::create_dir_all(dir.path().join("stores/a")).unwrap();
+        std::fs::write(dir.path().join("stores").join(MARKER), MARKER_TEXT).unwrap();
+        let stores = Stores::open(&dir.path().join("stores"), &file).unwrap();
+        assert_eq!(stores.left("a"), Some(LEFT));
     }
 
     #[test]

@@ -147,7 +147,7 @@ fn cells_have_what_they_are_short_of() {
     );
     let of = |group: usize| {
         let Setup { memory, memtable, busy_threads, device_bound, .. } =
-            groups[group].subjects[0].setup;
+            groups[group].subjects[0].setup.resolved();
         (memory, memtable, busy_threads, device_bound)
     };
     assert_eq!(of(0), (64 << 20, 4 << 20, 2, None));
@@ -205,6 +205,9 @@ fn what_cannot_be_planned_is_refused_by_name() {
         let error = error.unwrap_or_else(|| panic!("{flags:?}")).to_string();
         assert!(error.contains(part), "{flags:?}: {error}");
     }
+    let command = parse(&["--engines", "shale,shale-sql", "--workloads", "insert"]);
+    let why = command.compress.groups(&command.campaign, &Setup::default()).unwrap_err();
+    assert!(why.contains("make no difference to `shale-sql`"), "{why}");
     let refused = |flags: &[&str]| conditions(flags).unwrap_err();
     let why = refused(&["--engines", "shale,fjall"]);
     assert!(why.contains("`fjall`") && why.contains("--short cpu"), "{why}");

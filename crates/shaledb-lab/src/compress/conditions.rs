@@ -2,6 +2,7 @@
 //! many operations read. Each is a cell, in which all choices take turns at each step. The report
 //! sets the choice that the engine makes itself (`auto`) beside the fixed ones.
 
+use super::choices::are_different;
 use super::defaults::defaults;
 use crate::campaign::{CampaignOptions, Group, Subject};
 use crate::options::{CodecNames, part};
@@ -15,9 +16,8 @@ use clap::Args;
 /// Bytes of keys and values at scale 1. How many levels that makes follows from the memtable, too.
 const DATA_BYTES: f64 = 2e8;
 
-/// Memory and memtables, unless others are asked for: the data is some times the cache.
+/// The memory, unless another is asked for: the data is some times the cache.
 const MEMORY: u64 = 64 << 20;
-const MEMTABLE: u64 = 4 << 20;
 
 /// How short CPU and storage are, unless asked for otherwise.
 const BUSY_THREADS: u32 = 2;
@@ -100,8 +100,8 @@ impl MatrixOptions {
     ///
     /// # Errors
     ///
-    /// An engine cannot be held to the bound of a device, a choice is named twice, or none is left
-    /// for an engine.
+    /// An engine cannot be held to the bound of a device, a choice is named twice, several are
+    /// the same to an engine, or none is left for it.
     pub fn groups(
         &self,
         campaign: &CampaignOptions,
@@ -135,6 +135,7 @@ impl MatrixOptions {
     ) -> Result<Group, String> {
         let mut subjects = Vec::new();
         for engine in &campaign.engines {
+            are_different(engine, &self.choices, setup)?;
             let before = subjects.len();
             for codecs in self.choices.iter().filter(|c| engine == OWN || !c.has_auto()) {
                 subjects.push(Subject {
@@ -174,16 +175,14 @@ fn workload(cell: &Cell, scale: f64, seconds: u64) -> Result<KvOptions, String> 
 /// What was asked for, with what the cell is short of. The defaults of other workloads are too
 /// large: all would fit into memory.
 fn setup_of(cell: &Cell, codecs: &CodecNames, asked: &Setup) -> Setup {
-    let usual = Setup::default();
-    let or = |asked: u64, usual: u64, own: u64| if asked == usual { own } else { asked };
+    let is_usual = asked.memory == Setup::default().memory;
     let busy = if asked.busy_threads == 0 { BUSY_THREADS } else { asked.busy_threads };
     let is_cpu = cell.short == Short::Cpu;
     Setup {
         codecs: codecs.clone(),
         // What is fixed is what the codec alone does.
         no_dictionary: asked.no_dictionary || codecs.to_string() != "auto",
-        memory: or(asked.memory, usual.memory, MEMORY),
-        memtable: or(asked.memtable, usual.memtable, MEMTABLE),
+        memory: if is_usual { MEMORY } else { asked.memory },
         busy_threads: if is_cpu { busy } else { 0 },
         device_bound: (!is_cpu).then_some(asked.device_bound.unwrap_or(DEVICE_BOUND)),
         ..asked.clone()

@@ -6,9 +6,11 @@
 //!
 //! With `--matrix` the choices are tried under many conditions instead: [`conditions`].
 
+mod choices;
 mod defaults;
 pub mod conditions;
 
+use self::choices::are_different;
 use self::conditions::MatrixOptions;
 use self::defaults::defaults;
 use crate::campaign::{CampaignOptions, Group, Subject};
@@ -74,7 +76,7 @@ pub struct CompressOptions {
     pub scale: f64,
 
     /// Seconds of each step that is bound by time [default: 5, with --matrix 6]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub seconds: Option<u64>,
 
     /// The choices under many conditions.
@@ -169,7 +171,8 @@ impl CompressOptions {
     ///
     /// # Errors
     ///
-    /// A codec has no such name; or as [`MatrixOptions::groups`].
+    /// A codec has no such name, or several choices are the same to an engine; or as
+    /// [`MatrixOptions::groups`].
     pub fn groups(&self, campaign: &CampaignOptions, setup: &Setup) -> Result<Vec<Group>, String> {
         if self.conditions.matrix {
             return self.conditions.groups(campaign, setup, self.scale, self.seconds);
@@ -180,6 +183,7 @@ impl CompressOptions {
             for (variant, workload) in self.workloads_of(kind)? {
                 let mut subjects = Vec::new();
                 for engine in &campaign.engines {
+                    are_different(engine, &choices, setup)?;
                     for codecs in &choices {
                         subjects.push(Subject {
                             engine: engine.clone(),

@@ -25,7 +25,7 @@ fn added(columns: Vec<Column>) -> impl Iterator<Item = Column> {
 }
 
 /// The letter of an operation in the heads: `q` of query in `wKB/q`.
-fn letter(unit: &str) -> char {
+pub(super) fn letter(unit: &str) -> char {
     unit.chars().next().unwrap_or('o')
 }
 
@@ -193,6 +193,7 @@ fn insert_query(row: &Row) -> Vec<Column> {
         column("r/i", Figure::WriterReads),
         column("wKB/i", Figure::WriterWrittenKb),
         column("ips.set", Figure::WriterWanted),
+        column("CPU/s", Figure::CpuPerSecond),
     ]));
     columns
 }
@@ -232,6 +233,7 @@ fn kv_both(row: &Row) -> Vec<Column> {
     columns.extend(kv_costs().into_iter().filter(|c| c.figure != Figure::CompactionCpuPerOp));
     let mut more = vec![column(format!("{}ps", letter(&row.unit)), Figure::Rate)];
     more.extend(costs(letter(&row.unit)));
+    more.push(column("CPU/s", Figure::CpuPerSecond));
     columns.extend(added(more));
     columns
 }

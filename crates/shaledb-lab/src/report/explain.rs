@@ -33,11 +33,7 @@ const ALONE: [Alone; 8] =
 
 /// All sentences on a step.
 pub fn explain(step: &Step<'_>, base: &str) -> Vec<String> {
-    let clients = step.folds.iter().any(|f| f.first().clients != step.folds[0].first().clients);
-    let name = |fold: &Fold<'_>| match clients {
-        true => format!("{} ({} clients)", fold.label(), fold.first().clients),
-        false => fold.label(),
-    };
+    let name = |fold: &Fold<'_>| step.name_of(fold);
     let mut sentences = Vec::new();
     for fold in &step.folds {
         let Some(base) = step.base(base, fold).filter(|other| other.label() != fold.label()) else {

@@ -42,6 +42,8 @@ pub enum Figure {
     WriterWrittenKb,
     /// CPU microseconds of the engine per operation.
     Cpu,
+    /// CPU seconds of the engine per second: with all that it did in the step.
+    CpuPerSecond,
     /// CPU microseconds of the client per operation.
     Client,
     /// CPU seconds in all.
@@ -121,7 +123,10 @@ impl Figure {
     pub fn of(&self, row: &Row) -> Option<f64> {
         let writer = row.writer.as_ref();
         let counted = &row.counted;
-        let counts = counted.wal_bytes + counted.flush_bytes + counted.compaction_bytes > 0;
+        // Rows of earlier versions have zeros of what an engine does not count.
+        let tables = counted.flush_bytes.into_iter().chain(counted.compaction_bytes);
+        let counts = counted.wal_bytes + tables.sum::<u64>() > 0;
+        let written = |bytes: Option<u64>| bytes.filter(|_| counts).map(|bytes| bytes as f64);
         let per_op = |amount: f64| amount / row.ops.max(1) as f64;
         match self {
             Figure::Rate => Some(row.rate),
@@ -145,6 +150,9 @@ impl Figure {
                 Some(row.io.written_bytes as f64 / 1e3 / ops as f64)
             }
             Figure::Cpu => Some(row.cpu.us_per_op),
+            Figure::CpuPerSecond => {
+                (row.seconds > 0.0).then(|| row.cpu.us_per_op * row.ops as f64 / 1e6 / row.seconds)
+            }
             Figure::Client => Some(row.cpu.client_us_per_op),
             Figure::CpuSeconds => Some(row.cpu.seconds),
             Figure::Size => Some(row.size_bytes as f64).filter(|&size| size > 0.0),
@@ -160,8 +168,8 @@ impl Figure {
             Figure::SizePeak => Some(row.size_peak_bytes as f64).filter(|&size| size > 0.0),
             Figure::Stall => counts.then_some(counted.stall_percent),
             Figure::Ingest => Some(counted.user_bytes as f64),
-            Figure::Flush => counts.then_some(counted.flush_bytes as f64),
-            Figure::Compaction => counts.then_some(counted.compaction_bytes as f64),
+            Figure::Flush => written(counted.flush_bytes),
+            Figure::Compaction => written(counted.compaction_bytes),
             Figure::CompactionWall => counted.compaction_seconds,
             Figure::CompactionCpu => counted.compaction_cpu_seconds,
             Figure::CompactionCpuPerOp => {
@@ -222,6 +230,7 @@ impl Figure {
             Figure::ReadKb => "rKB/op".to_owned(),
             Figure::WrittenKb => "wKB/op".to_owned(),
             Figure::Cpu => "Mcpu/op".to_owned(),
+            Figure::CpuPerSecond => "cpu/sec".to_owned(),
             Figure::Client => "client/op".to_owned(),
             Figure::CpuSeconds => "cpu.secs".to_owned(),
             Figure::Size => "size".to_owned(),

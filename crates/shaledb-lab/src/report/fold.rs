@@ -138,6 +138,15 @@ impl<'a> Step<'a> {
         }
     }
 
+    /// The engine, with its clients if there are several numbers of them in the step.
+    pub fn name_of(&self, fold: &Fold<'_>) -> String {
+        let clients = fold.first().clients;
+        match self.folds.iter().any(|other| other.first().clients != clients) {
+            true => format!("{} ({clients} clients)", fold.label()),
+            false => fold.label(),
+        }
+    }
+
     /// Whether both are of the same workload, name and variant.
     pub fn is_same(&self, other: &Step<'_>) -> bool {
         let name = |step: &Step<'_>| [step.workload, step.step, step.variant].map(str::to_owned);

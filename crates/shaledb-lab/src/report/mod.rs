@@ -4,7 +4,7 @@
 //! - [`read`](mod@read): rows from files. [`figure`], [`fold`](mod@fold): what a row says, and
 //!   repeats.
 //! - [`cell`], [`cells`], [`cell_table`]: the matrix of conditions (`bench compress --matrix`).
-//! - [`columns`](mod@columns), [`explain`](mod@explain), [`terminal`]: one run as text.
+//! - [`columns`](mod@columns), `around`, [`explain`](mod@explain), [`terminal`]: one run as text.
 //! - [`stats`], [`compare`](mod@compare), [`changes`]: runs against each other.
 //! - [`mod@page`]: the page of HTML. [`mod@lines`]: JSON lines. `write`: all of it.
 
@@ -16,6 +16,7 @@ pub mod cell;
 pub mod cells;
 pub mod cell_table;
 pub mod columns;
+mod around;
 pub mod explain;
 pub mod terminal;
 pub mod stats;

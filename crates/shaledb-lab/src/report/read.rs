@@ -1,9 +1,11 @@
 //! Rows of a run, from a file of JSON lines or from a run's folder.
 
+use crate::problem::{Kind, Problem};
 use crate::run::row::{Row, SCHEMA};
 use crate::stores::engine::Result;
 use serde_json::Value;
 use std::fs;
+use std::io::ErrorKind::NotFound;
 use std::path::Path;
 
 /// The file of a run's folder that holds its rows.
@@ -37,8 +39,10 @@ pub struct Run {
 pub fn read(path: &Path) -> Result<Run> {
     let folder = path.is_dir();
     let file = if folder { path.join(ROWS) } else { path.to_owned() };
-    let text = fs::read_to_string(&file)
-        .map_err(|error| format!("could not read the rows of {}: {error}", file.display()))?;
+    let text = fs::read_to_string(&file).map_err(|error| {
+        let kind = if error.kind() == NotFound { Kind::Missing } else { Kind::Io };
+        Problem::new(kind, format!("could not read the rows of {}: {error}", file.display()))
+    })?;
     let mut run = Run { name: name(path), ..Run::default() };
     for (at, line) in text.split_inclusive('\n').enumerate() {
         if line.trim().is_empty() {

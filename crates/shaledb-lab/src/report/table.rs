@@ -18,3 +18,11 @@ pub fn plain_table(header: &[&str]) -> Table {
     }
     table
 }
+
+/// Names stand at the left, also when they are last.
+pub(super) fn right_but_last(table: &mut Table, columns: usize) {
+    for (at, column) in table.column_iter_mut().enumerate() {
+        let alignment = if at + 1 == columns { CellAlignment::Left } else { CellAlignment::Right };
+        column.set_cell_alignment(alignment);
+    }
+}

@@ -1,16 +1,19 @@
 //! Tables and sentences for a terminal.
 
+use super::around::around;
 use super::cell_table;
-use super::columns::{Column, columns, latency_columns};
+use super::columns::{Column, columns, latency_columns, letter};
 use super::explain::explain;
 use super::figure::{Figure, Percentile, short};
 use super::fold::{Fold, Remarks, Step, label};
 use super::read::Run;
-use super::table::plain_table;
+use super::table::{plain_table, right_but_last};
 use crate::run::row::Row;
+use crate::setup::Setup;
 use crate::stores::engine::Level;
 use crate::units::{bytes, count, setting, three_digits};
-use comfy_table::{CellAlignment, Table};
+use comfy_table::CellAlignment;
+use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Range;
@@ -72,10 +75,34 @@ fn head(run: &Run, steps: &[Step<'_>]) -> String {
         }
     }
     let _ = writeln!(text, "engines: {}", engines.join(", "));
+    if let Some(codecs) = codecs(run) {
+        let _ = writeln!(text, "{}", wrapped(&format!("codecs: {codecs}")));
+    }
     if let Some(memory) = memory(run) {
         let _ = writeln!(text, "{}", wrapped(&format!("memory: {memory}")));
     }
     text
+}
+
+/// Which codecs the engines had; by default they are not the same.
+fn codecs(run: &Run) -> Option<String> {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    for row in &run.rows {
+        let Ok(setup) = Setup::deserialize(&row.parameters["setup"]) else { continue };
+        let codecs = match setup.codecs_are_ignored(&row.engine) {
+            true => "no choice".to_owned(),
+            false => setup.codecs.to_string(),
+        };
+        match all.iter_mut().find(|(known, _)| *known == codecs) {
+            Some((_, engines)) if engines.contains(&row.engine.as_str()) => {}
+            Some((_, engines)) => engines.push(&row.engine),
+            None => all.push((codecs, vec![&row.engine])),
+        }
+    }
+    let one =
+        |(codecs, engines): &(String, Vec<&str>)| format!("{} had {codecs}", engines.join(" and "));
+    let text = all.iter().map(one).collect::<Vec<_>>().join("; ");
+    (!text.is_empty()).then_some(text)
 }
 
 /// What an engine could use, and how much more or less the data are.
@@ -103,6 +130,14 @@ fn memory(run: &Run) -> Option<String> {
 pub fn step_text(step: &Step<'_>, base: &str) -> String {
     let mut text =
         format!("{}{}\n{}", step.title(), extent(step), figures(step, &columns(step), Tail::All));
+    let unit = letter(&step.folds[0].first().unit);
+    if step.folds.iter().any(|fold| fold.first().writer.is_some()) {
+        let _ = write!(
+            text,
+            "\nMcpu/{unit}, rKB/{unit} and wKB/{unit} have what the writer and its compactions \
+             took in them; CPU/s is of all together"
+        );
+    }
     let latencies = latency_columns(step);
     if !latencies.is_empty() {
         let what = match latencies.first().map(|column| &column.figure) {
@@ -113,8 +148,8 @@ pub fn step_text(step: &Step<'_>, base: &str) -> String {
         };
         let _ = write!(text, "\n\n{what}\n{}", figures(step, &latencies, Tail::Label));
     }
-    if let Some(jobs) = jobs(step) {
-        let _ = write!(text, "\n\n{jobs}");
+    for table in [jobs(step), around(step)].into_iter().flatten() {
+        let _ = write!(text, "\n\n{table}");
     }
     let sentences = explain(step, base);
     if !sentences.is_empty() {
@@ -150,7 +185,7 @@ fn jobs(step: &Step<'_>) -> Option<String> {
             None => NONE.to_owned(),
         };
         let mut cells: Vec<String> = numbers.iter().map(cell).collect();
-        cells.push(engine_cell(step, fold));
+        cells.push(step.name_of(fold));
         table.add_row(cells);
     }
     Some(format!(
@@ -162,15 +197,6 @@ fn jobs(step: &Step<'_>) -> Option<String> {
 /// The levels that jobs wrote to, in the repeat in the middle.
 fn busy_levels<'a>(fold: &'a Fold<'_>) -> Vec<&'a Level> {
     fold.typical().counted.levels.iter().filter(|level| level.jobs > 0).collect()
-}
-
-/// The engine, with its clients if there are several numbers of them in the step.
-fn engine_cell(step: &Step<'_>, fold: &Fold<'_>) -> String {
-    let clients = fold.first().clients;
-    match step.folds.iter().any(|other| other.first().clients != clients) {
-        true => format!("{} ({clients} clients)", fold.label()),
-        false => fold.label(),
-    }
 }
 
 /// How many clients, and how long it took.
@@ -281,14 +307,6 @@ fn packed(widths: &[usize], published: usize, room: usize) -> Vec<Range<usize>> 
         }
     }
     parts
-}
-
-/// Names stand at the left, also when they are last.
-fn right_but_last(table: &mut Table, columns: usize) {
-    for (at, column) in table.column_iter_mut().enumerate() {
-        let alignment = if at + 1 == columns { CellAlignment::Left } else { CellAlignment::Right };
-        column.set_cell_alignment(alignment);
-    }
 }
 
 /// The figures of [`ratios`].
@@ -438,6 +456,21 @@ mod tests {
         assert_eq!(parts(&[5, 5, 5, 5], 3, 10), [0..2, 2..3, 3..4]);
         assert_eq!(parts(&[50, 5, 5], 3, 10), [0..1, 1..3]);
         assert!(parts(&[], 0, 10).is_empty());
+    }
+
+    #[test]
+    fn codecs_that_differ_are_said() {
+        let row = |engine: &str| Row {
+            engine: engine.to_owned(),
+            parameters: serde_json::json!({ "setup": Setup::default().of_engine(engine) }),
+            ..Row::default()
+        };
+        let rows = ["shale", "rocksdb", "fjall", "lmdb", "rocksdb"].map(row).to_vec();
+        assert_eq!(
+            codecs(&Run { rows, ..Run::default() }).unwrap(),
+            "shale had auto; rocksdb and fjall had none,lz4,zstd:3; lmdb had no choice"
+        );
+        assert_eq!(codecs(&Run { rows: vec![Row::default()], ..Run::default() }), None);
     }
 
     #[test]

@@ -95,11 +95,7 @@ impl<'a, S: Store> Meter<'a, S> {
         if !self.processes.reset_peak() {
             self.notes.push("the peak of memory is that since the process began".to_owned());
         }
-        // What the engine flushed while it opened is owed to this step: only some flush then. But
-        // what came in the time to warm up is not counted.
-        let metrics = self.store.metrics()?;
-        let owes = self.named.opened.is_some() && self.work.warm_up.is_zero();
-        self.metrics_before = if owes { Metrics::default() } else { metrics };
+        self.metrics_before = self.store.metrics()?;
         self.counters = Counters::start(&self.processes.pids());
         self.device_before = self.device.and_then(|device| device.counts());
         self.looking_before = thread_cpu_seconds();
@@ -190,7 +186,6 @@ impl<'a, S: Store> Meter<'a, S> {
         let device = self.device.and_then(|device| device.counts());
         let device = device.zip(self.device_before.as_ref());
         let metrics = self.store.metrics()?;
-        let counts_itself = metrics.user_bytes + metrics.wal_bytes + metrics.flush_bytes > 0;
         let metrics = metrics.since(&self.metrics_before);
         let total = &done.foreground;
         let per_op = |amount: f64| amount / total.ops.max(1) as f64;
@@ -238,7 +233,7 @@ impl<'a, S: Store> Meter<'a, S> {
         row.cpu = cpu(usage, self.processes.is_own(), client_seconds, total.ops);
         row.cpu.background_seconds = metrics.background_cpu_seconds;
         row.cpu.engine_seconds = metrics.cpu_seconds.clone();
-        row.counted = counted(metrics, counts_itself, done, self.seconds);
+        row.counted = counted(metrics, done, self.seconds);
         row.intervals = self.series.finish();
         let rates: Vec<f64> = row.intervals.iter().map(|interval| interval.rate).collect();
         row.rates = RateSummary::of(&rates);
@@ -270,17 +265,17 @@ fn cpu(usage: Usage, is_own: bool, client_seconds: f64, ops: u64) -> Cpu {
     }
 }
 
-fn counted(metrics: Metrics, counts_itself: bool, done: &Done, seconds: f64) -> Counted {
+fn counted(metrics: Metrics, done: &Done, seconds: f64) -> Counted {
     let beside = done.background.as_ref();
     let user_bytes = done.foreground.written + beside.map_or(0, |total| total.written);
-    let tables = metrics.flush_bytes + metrics.compaction_bytes;
+    let tables = metrics.table_bytes().filter(|_| user_bytes > 0);
     Counted {
         user_bytes,
         read_bytes: done.foreground.read,
         wal_bytes: metrics.wal_bytes,
         flush_bytes: metrics.flush_bytes,
         compaction_bytes: metrics.compaction_bytes,
-        write_amp: (user_bytes > 0 && counts_itself).then(|| tables as f64 / user_bytes as f64),
+        write_amp: tables.map(|tables| tables as f64 / user_bytes as f64),
         // Who knows what the store began with fills it in.
         space_amp: None,
         space_amp_peak: None,

@@ -196,10 +196,10 @@ pub struct Counted {
     pub read_bytes: u64,
     /// Bytes written to logs.
     pub wal_bytes: u64,
-    /// Bytes written by flushes.
-    pub flush_bytes: u64,
-    /// Bytes written by compactions.
-    pub compaction_bytes: u64,
+    /// Bytes written by flushes, where the engine counts them.
+    pub flush_bytes: Option<u64>,
+    /// Bytes written by compactions, where the engine counts them.
+    pub compaction_bytes: Option<u64>,
     /// (flush + compaction) / user, if the client wrote and the engine counts.
     pub write_amp: Option<f64>,
     /// `size_bytes` / `live_bytes`. It is below 1 where compression saves more than stale versions,
@@ -243,6 +243,8 @@ pub struct Opened {
     pub cpu_seconds: f64,
     /// Bytes that the engine's process wrote to storage.
     pub written_bytes: u64,
+    /// Of an opening, the bytes of tables in that, where the engine counts them.
+    pub table_bytes: Option<u64>,
 }
 
 /// A writer with a fixed rate beside the clients of the step.

@@ -31,13 +31,20 @@ impl Series {
             self.done.push(second);
             if self.done.len() == MANY {
                 self.long = true;
-                self.done = self.done.chunks(JOINED).map(join).collect();
+                let mut start = 0.0;
+                let join_from = |parts: &[Interval]| {
+                    let joined = join(parts, start);
+                    start = joined.at;
+                    joined
+                };
+                self.done = self.done.chunks(JOINED).map(join_from).collect();
             }
             return;
         }
         self.pending.push(second);
         if self.pending.len() == JOINED {
-            self.done.push(join(&self.pending));
+            let start = self.done.last().map_or(0.0, |before| before.at);
+            self.done.push(join(&self.pending, start));
             self.pending.clear();
         }
     }
@@ -57,11 +64,19 @@ impl Series {
     }
 }
 
-/// Several intervals as one.
-fn join(parts: &[Interval]) -> Interval {
+/// Several intervals as one, the first of which begins at `start`. A look that came late makes one
+/// longer: each counts as much as it lasted.
+fn join(parts: &[Interval], start: f64) -> Interval {
     let mut joined = parts.last().cloned().unwrap_or_default();
-    let count = parts.len().max(1) as f64;
-    let mean = |of: fn(&Interval) -> f64| parts.iter().map(of).sum::<f64>() / count;
+    let all = (joined.at - start).max(1e-9);
+    let mean = |of: fn(&Interval) -> f64| {
+        let mut last = start;
+        let weighted = |part: &Interval| {
+            let length = part.at - std::mem::replace(&mut last, part.at);
+            of(part) * length
+        };
+        parts.iter().map(weighted).sum::<f64>() / all
+    };
     joined.rate = mean(|part| part.rate);
     joined.writer_rate = mean(|part| part.writer_rate);
     joined.cpu = mean(|part| part.cpu);
@@ -100,6 +115,13 @@ mod tests {
         let with_levels: Vec<f64> =
             all.iter().filter(|one| !one.levels.is_empty()).map(|one| one.at).collect();
         assert_eq!((with_levels.len(), with_levels.last()), (84, Some(&250.0)));
+    }
+
+    #[test]
+    fn a_longer_second_counts_for_more() {
+        let part = |at, rate| Interval { at, rate, cpu: rate, ..Interval::default() };
+        let joined = join(&[part(101.0, 10.0), part(104.0, 2.0)], 100.0);
+        assert_eq!((joined.at, joined.rate, joined.cpu), (104.0, 4.0, 4.0));
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl<S: Store> Client for WaitIdle<'_, S> {
 ///
 /// # Errors
 ///
-/// A client fails or panics, or the store does not say what it counts.
+/// A client fails or panics, no operation is counted, or the store does not say what it counts.
 pub fn run_step<S: Store>(
     store: &S,
     named: &Named<'_>,
@@ -53,6 +53,9 @@ pub fn run_step<S: Store>(
     let count = clients.len();
     let mut meter = Meter::new(store, named, &work);
     let done = threads(&work, clients, writers, &mut meter, tell)?;
+    if done.foreground.ops == 0 {
+        return Err(nothing_counted(&work).into());
+    }
     let client_us = done.foreground.ops as f64 * costs.0
         + done.background.as_ref().map_or(0.0, |total| total.ops as f64 * costs.1);
     let mut row = meter.finish(&done, client_us / 1e6)?;
@@ -68,6 +71,17 @@ pub fn run_step<S: Store>(
         row.writer = Some(writer);
     }
     Ok(row)
+}
+
+/// Why a step has no figures of an operation.
+fn nothing_counted(work: &Work<'_>) -> String {
+    match work.warm_up.as_secs_f64() {
+        0.0 => format!("no {} was done: the store has nothing for the step to do", work.unit),
+        warm_up => format!(
+            "all was done within the {warm_up} s of --warm-up, so nothing is counted. Say a \
+             shorter --warm-up, or make the step longer"
+        ),
+    }
 }
 
 fn writer(total: &Total, wanted: f64, row: &Row) -> Writer {
@@ -153,6 +167,12 @@ fn threads<'a, S: Store>(
     })
 }
 
+/// When to look again after the look that was due at `due`. One that came late is not made up for:
+/// a look just after it would see an interval that is too short to say anything.
+fn after(due: Instant, now: Instant) -> Instant {
+    (due + TICK).max(now + TICK / 2)
+}
+
 /// Looks at everything once a second until the foreground's clients are done or one client failed.
 fn watch<S: Store>(
     ends: &Receiver<End>,
@@ -176,8 +196,8 @@ fn watch<S: Store>(
                 return Err("the writers ended before the clients beside them".into());
             }
             Err(RecvTimeoutError::Timeout) => {
-                next += TICK;
                 tell(&meter.tick(seen, beside)?);
+                next = after(next, Instant::now());
             }
             Err(RecvTimeoutError::Disconnected) => return Err("a client thread is missing".into()),
         }

@@ -44,7 +44,7 @@ impl Store for Fake {
     }
 
     fn wait_idle(&self) -> Result<()> {
-        self.metrics.lock().unwrap().compaction_bytes += 500;
+        *self.metrics.lock().unwrap().compaction_bytes.get_or_insert(0) += 500;
         Ok(())
     }
 
@@ -178,26 +178,26 @@ fn of_a_server_elsewhere_nothing_is_measured_and_a_note_says_so() {
 fn what_the_engine_counts_is_that_of_the_step() {
     let store = Fake::default();
     let levels = vec![Level { level: 1, files: 2, ..Level::default() }];
-    let before = Metrics { user_bytes: 70, flush_bytes: 1000, levels, ..Metrics::default() };
+    let before = Metrics { user_bytes: 70, flush_bytes: Some(1000), levels, ..Metrics::default() };
     *store.metrics.lock().unwrap() = before;
     let client = each(|_| {
         let mut metrics = store.metrics.lock().unwrap();
-        metrics.flush_bytes += 30;
+        *metrics.flush_bytes.get_or_insert(0) += 30;
         metrics.stall_seconds += 0.5;
         Ok(Did { written: 10, ..Did::default() })
     });
     let row = run(&store, work(4, vec![client])).unwrap();
-    assert_eq!((row.counted.flush_bytes, row.counted.write_amp), (120, Some(3.0)));
+    assert_eq!((row.counted.flush_bytes, row.counted.write_amp), (Some(120), Some(3.0)));
     assert_eq!(row.counted.levels[0].files, 2);
     let stalled = row.counted.stall_percent * row.seconds / 100.0;
     assert!((stalled - 2.0).abs() < 1e-6, "{stalled}");
 
-    // What an engine does while it opens is owed to the step.
+    // What an engine does while it opens is not the step's.
     let named = Named { opened: Some(Opened::default()), ..NAMED };
     let wait_idle: Box<dyn Client> = Box::new(WaitIdle(&store));
     let work = work(1, vec![wait_idle]);
     let row = run_step(&store, &named, work, (0.0, 0.0), &mut silent).unwrap();
-    assert_eq!((row.counted.flush_bytes, row.counted.compaction_bytes), (1120, 500));
+    assert_eq!((row.counted.flush_bytes, row.counted.compaction_bytes), (Some(0), Some(500)));
     assert_eq!((row.ops, row.counted.write_amp), (1, None));
 
     // But not what came in the time to warm up.
@@ -209,7 +209,7 @@ fn what_the_engine_counts_is_that_of_the_step() {
     let duration = Some(Duration::from_millis(20));
     let work = Work { warm_up, duration, ..Work::new("s", &["get"], vec![idle]) };
     let row = run_step(&store, &named, work, (0.0, 0.0), &mut silent).unwrap();
-    assert_eq!((row.counted.flush_bytes, row.counted.compaction_bytes), (0, 0));
+    assert_eq!((row.counted.flush_bytes, row.counted.compaction_bytes), (Some(0), Some(0)));
     assert_eq!(row.counted.stall_percent, 0.0);
 }
 
@@ -247,6 +247,38 @@ fn a_writer_beside_says_whether_it_held_its_rate() {
     let writer = row.writer.unwrap();
     assert!(!writer.held && writer.latency.us.p50 > 50_000.0, "{writer:?}");
     assert!(row.notes.iter().any(|note| note.contains("did not hold")), "{:?}", row.notes);
+}
+
+#[test]
+fn a_step_of_which_nothing_is_counted_fails() {
+    let store = Fake::default();
+    let early = || each(|_| Ok(Did::default()));
+    let why = |work| run(&store, work).unwrap_err().to_string();
+    let warm_up = Duration::from_millis(30);
+    let ended: Box<dyn Client> = Box::new(Ended);
+    let text = why(Work { warm_up, ..Work::new("read", &["get"], vec![ended]) });
+    assert!(text.contains("0.03 s of --warm-up"), "{text}");
+    let none = Work { ops: Some(0), ..Work::new("read", &["get"], vec![early()]) };
+    assert!(why(none).contains("no read was done"));
+}
+
+/// A client that does one operation and has nothing left to do.
+struct Ended;
+
+impl Client for Ended {
+    fn run(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        pace.begin();
+        pace.end(0, Did::default());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_late_look_is_not_made_up_for() {
+    let due = Instant::now();
+    let millis = |late| (after(due, due + Duration::from_millis(late)) - due).as_millis();
+    assert_eq!([millis(0), millis(400)], [1000, 1000]);
+    assert_eq!([millis(900), millis(5300)], [1400, 5800]);
 }
 
 #[test]

@@ -23,11 +23,12 @@ pub struct Metrics {
     pub user_bytes: u64,
     /// Bytes written to write-ahead logs.
     pub wal_bytes: u64,
-    /// Bytes written by flushes; of engines without levels, bytes written to pages.
-    pub flush_bytes: u64,
-    /// Bytes written by compactions, without flushes.
-    pub compaction_bytes: u64,
-    /// Seconds that the engine delayed or stopped writers.
+    /// Bytes written by flushes, where the engine knows; of engines without levels, bytes written
+    /// to pages.
+    pub flush_bytes: Option<u64>,
+    /// Bytes written by compactions, without flushes, where the engine knows.
+    pub compaction_bytes: Option<u64>,
+    /// Seconds in which the engine delayed or stopped a writer, as it counts them itself.
     pub stall_seconds: f64,
     /// Data blocks read from files for users' reads, where the engine knows: those that its own
     /// cache did not have.
@@ -77,18 +78,22 @@ pub struct Level {
 }
 
 impl Metrics {
+    /// Bytes of tables that were written, by flushes and compactions, where the engine knows.
+    pub fn table_bytes(&self) -> Option<u64> {
+        Some(self.flush_bytes? + self.compaction_bytes.unwrap_or(0))
+    }
+
     /// What happened since `earlier`; levels and table are the later ones.
     pub fn since(&self, earlier: &Metrics) -> Metrics {
         let less = |a: Option<f64>, b: Option<f64>| Some(a? - b.unwrap_or(0.0));
+        let grown = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_sub(b.unwrap_or(0)));
         Metrics {
             user_bytes: self.user_bytes.saturating_sub(earlier.user_bytes),
             wal_bytes: self.wal_bytes.saturating_sub(earlier.wal_bytes),
-            flush_bytes: self.flush_bytes.saturating_sub(earlier.flush_bytes),
-            compaction_bytes: self.compaction_bytes.saturating_sub(earlier.compaction_bytes),
+            flush_bytes: grown(self.flush_bytes, earlier.flush_bytes),
+            compaction_bytes: grown(self.compaction_bytes, earlier.compaction_bytes),
             stall_seconds: (self.stall_seconds - earlier.stall_seconds).max(0.0),
-            block_reads: self
-                .block_reads
-                .map(|reads| reads.saturating_sub(earlier.block_reads.unwrap_or(0))),
+            block_reads: grown(self.block_reads, earlier.block_reads),
             background_cpu_seconds: less(
                 self.background_cpu_seconds,
                 earlier.background_cpu_seconds,

@@ -141,9 +141,9 @@ fn metrics(stats: &shaledb::Stats) -> Metrics {
     Metrics {
         user_bytes: stats.user_bytes,
         wal_bytes: stats.wal_bytes,
-        flush_bytes: stats.flush_bytes,
-        compaction_bytes: stats.compact_bytes,
-        stall_seconds: stats.stall_seconds.values().sum(),
+        flush_bytes: Some(stats.flush_bytes),
+        compaction_bytes: Some(stats.compact_bytes),
+        stall_seconds: stats.stalled_seconds,
         block_reads: stats.counters.get("data_block_misses").copied(),
         background_cpu_seconds: Some(background.into_iter().flatten().sum()),
         cpu_seconds: cpu,

@@ -200,6 +200,10 @@ fn chance(random: &mut Random) -> f64 {
     (random.below(2001) as f64 - 1000.0) / 1000.0
 }
 
+fn opened(seconds: f64, written_bytes: u64) -> Opened {
+    Opened { seconds, cpu_seconds: 0.09, written_bytes, table_bytes: None }
+}
+
 /// One step on one engine.
 pub fn row(engine: Engine, kind: Kind, repeat: u32, seed: u64) -> Row {
     let name = format!("{}{}{}{}", engine.name, kind.step, kind.clients, repeat);
@@ -279,8 +283,8 @@ pub fn row(engine: Engine, kind: Kind, repeat: u32, seed: u64) -> Row {
             user_bytes: user,
             read_bytes: if kind.reads { 400 * ops } else { 0 },
             wal_bytes: user + user / 10,
-            flush_bytes: if engine.levels { user } else { 0 },
-            compaction_bytes: compacted,
+            flush_bytes: Some(if engine.levels { user } else { 0 }),
+            compaction_bytes: Some(compacted),
             write_amp: (user > 0 && engine.levels)
                 .then(|| 1.0 + compacted as f64 / user.max(1) as f64),
             space_amp: Some(1.1 * engine.size),
@@ -297,8 +301,8 @@ pub fn row(engine: Engine, kind: Kind, repeat: u32, seed: u64) -> Row {
             cycles_per_op: 3000.0 * cpu_us,
             cache_misses_per_op: 4.0 * cpu_us * per_op.max(1.0),
         }),
-        open: Some(Opened { seconds: 0.2, cpu_seconds: 0.1, written_bytes: 4096 }),
-        close: Some(Opened { seconds: 0.1, cpu_seconds: 0.1, written_bytes: 8192 }),
+        open: Some(opened(0.2, 4096)),
+        close: Some(opened(0.1, 8192)),
         configuration: configuration(engine),
         parameters: json!({
             kind.workload: { "maxid1": 200_000, "clients": kind.clients },

@@ -101,6 +101,8 @@ pub const DICTIONARIES: u8 = 38;
 pub const LEDGER: u8 = 39;
 /// `GoneFiles::left`: files that a thread of the engine is to remove.
 pub const GONE_FILES: u8 = 41;
+/// `Core::stalled`: how many writers wait.
+pub const STALLED: u8 = 42;
 
 /// Of which several are held at once, in an order of their own that nothing checks: one function
 /// takes them (`LockTable::freeze`).

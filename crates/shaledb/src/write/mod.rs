@@ -4,5 +4,6 @@ pub mod flush;
 pub mod ops;
 pub mod queue;
 pub mod throttle;
+pub mod stalled;
 pub mod level0;
 pub mod space;

@@ -59,6 +59,20 @@ fn every_benchmark_gives_a_row() {
 }
 
 #[test]
+fn a_step_that_finds_little_has_a_note() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = KvStore::<Model>::open(dir.path(), &Setup::default(), &TREES).unwrap();
+    run_step(&store, &options("--num 500"), "fillseq");
+    let notes = |num: &str, step: &str| {
+        let flags = format!("--benchmarks {step} --num {num}");
+        run_step(&store, &options(&flags), step).notes
+    };
+    assert!(notes("500", "readrandom").is_empty() && notes("500", "readmissing").is_empty());
+    let few = notes("5000", "readrandom");
+    assert!(few.len() == 1 && few[0].contains("of 5000 operations found a key"), "{few:?}");
+}
+
+#[test]
 fn a_read_of_many_keys_is_one_operation_that_counts_all_bytes() {
     let rows = run_all(&options(
         "--benchmarks fillseq,multireadrandom,scanrandom,prefixscan,readmissing,updaterandom \

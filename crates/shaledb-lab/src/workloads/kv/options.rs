@@ -3,7 +3,7 @@
 use super::benchmark::{Benchmark, MULTI_KEYS, PREFIX_ROWS};
 use super::data::Data;
 use crate::generate::{Keys, NUMBER_BYTES, Random, Values};
-use crate::options::{Skew, ValueBytes, key_bytes, part, positive, share};
+use crate::options::{Skew, ValueBytes, key_bytes, part, positive, seconds, share};
 use crate::run::row::Row;
 use crate::units::parse_some;
 use crate::workloads::linkbench::distributions::Zipf;
@@ -38,7 +38,7 @@ pub struct KvOptions {
     pub duration: Option<f64>,
 
     /// Seconds that a benchmark runs before anything is measured; fills never do
-    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = seconds)]
     pub warm_up: u64,
 
     /// Bytes of a key

@@ -121,12 +121,26 @@ pub fn run<E: Engine>(
 ) -> Result<Row> {
     let clients = work(store, options, benchmark, seed)?;
     let mut row = run_step(store, named, clients, costs, tell)?;
+    row.notes.extend(missed(&row, benchmark));
     if options.idle_after && benchmark != Benchmark::WaitIdle {
         let idle = work(store, options, Benchmark::WaitIdle, seed)?;
         let idle = run_step(store, named, idle, (0.0, 0.0), tell)?;
         row.extra.extend(idle_figures(&idle));
     }
     Ok(row)
+}
+
+/// A note if most operations found nothing: then they cost less than they should, as on a store
+/// that has other keys than the step asks for.
+fn missed(row: &Row, benchmark: Benchmark) -> Option<String> {
+    let is_wanted = matches!(benchmark, Benchmark::Readmissing | Benchmark::WaitIdle);
+    (!is_wanted && row.found < row.ops.div_ceil(2)).then(|| {
+        format!(
+            "{} of {} operations found a key; with another --num than the store was filled with, \
+             or after many deletes, most do not",
+            row.found, row.ops
+        )
+    })
 }
 
 /// What the wait after a benchmark took, and what the store takes after it.

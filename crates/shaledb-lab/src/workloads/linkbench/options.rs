@@ -30,11 +30,12 @@ pub struct LinkbenchOptions {
     pub loops: u32,
 
     /// Seconds of each query step (the published results: 24 loops of 3600)
-    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 25,
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub seconds: u64,
 
     /// Seconds that each query step runs before anything is measured
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = crate::options::seconds)]
     pub warm_up: u64,
 
     /// Clients that query

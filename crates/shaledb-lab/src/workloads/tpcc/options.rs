@@ -49,7 +49,7 @@ pub struct TpccOptions {
     pub seconds: f64,
 
     /// Seconds that the step run takes before anything is measured
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = crate::options::seconds)]
     pub warm_up: u64,
 
     /// Foreign keys between the tables

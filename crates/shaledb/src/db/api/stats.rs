@@ -220,6 +220,8 @@ pub struct Stats {
     /// Seconds that writers waited, of all threads together, by cause: `memtables` (flushes are
     /// behind), `level0` and `debt` (compactions are), `space` (near `space_limit`).
     pub stall_seconds: BTreeMap<String, f64>,
+    /// Seconds in which at least one writer waited: never more than have gone by.
+    pub stalled_seconds: f64,
     /// Seconds that syncs of the log took; a commit that asks for one waits for it.
     pub wal_sync_seconds: f64,
     /// CPU by activity, each on its own: `write` (commits, but not bulk loads), `get`, `multi_get`,
@@ -280,8 +282,9 @@ impl Core {
         let background_error = error.map(ToString::to_string);
         drop(state);
         let balance = self.space().balance();
+        let now = self.env.clock.now_nanos();
         Stats {
-            uptime_seconds: (self.env.clock.now_nanos() - self.opened_at) as f64 / 1e9,
+            uptime_seconds: (now - self.opened_at) as f64 / 1e9,
             counters: named(Counter::ALL, |c| (c.name(), totals.get(*c))),
             latencies: named(&Timed::ALL, |t| (t.name(), latency(&totals, *t))),
             user_bytes,
@@ -297,6 +300,7 @@ impl Core {
             ]
             .map(|(name, value)| (name.to_owned(), value))
             .into(),
+            stalled_seconds: self.stalled.nanos(now) as f64 / 1e9,
             wal_sync_seconds: seconds(Counter::WalSyncNanos),
             cpu: cpu_stats(&totals, |activity| !activity.is_codec()),
             codec_cpu: cpu_stats(&totals, Activity::is_codec),

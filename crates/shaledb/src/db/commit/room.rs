@@ -44,24 +44,28 @@ impl Core {
     }
 
     fn wait_for_turn(&self, bytes: u64, price: u64) -> Result<()> {
-        let started = self.env.clock.now_nanos();
         let cause = self.throttle.cause();
         if price == STOP {
-            self.wait_for_flush()?;
-        } else {
-            let cost = (u128::from(bytes) * u128::from(price) / 1024) as u64;
-            let until = self.throttle.charge(started, cost);
-            if until <= started + OWED_NANOS {
-                return Ok(());
-            }
-            self.env.clock.sleep_nanos((until - started).min(WAIT_NANOS_MAX));
+            return self.stall(cause, || self.wait_for_flush());
         }
-        self.note_stall(cause, started);
+        let now = self.env.clock.now_nanos();
+        let cost = (u128::from(bytes) * u128::from(price) / 1024) as u64;
+        let until = self.throttle.charge(now, cost);
+        if until > now + OWED_NANOS {
+            let nanos = (until - now).min(WAIT_NANOS_MAX);
+            self.stall(cause, || self.env.clock.sleep_nanos(nanos));
+        }
         Ok(())
     }
 
-    fn note_stall(&self, cause: Cause, started: u64) {
-        let nanos = self.env.clock.now_nanos() - started;
+    /// Waits, and counts how long.
+    fn stall<T>(&self, cause: Cause, wait: impl FnOnce() -> T) -> T {
+        let started = self.env.clock.now_nanos();
+        self.stalled.begin(started);
+        let outcome = wait();
+        let now = self.env.clock.now_nanos();
+        self.stalled.end(now);
+        let nanos = now - started;
         let counter = match cause {
             Cause::Memtables => Counter::StallMemtableNanos,
             Cause::Level0 => Counter::StallLevel0Nanos,
@@ -70,6 +74,7 @@ impl Core {
         };
         self.recorder.add_all([(counter, nanos), (Counter::Stalls, 1)]);
         self.recorder.time(Timed::Stall, nanos);
+        outcome
     }
 
     /// Waits until memtables take less than they may. While flushes fail, the write is refused
@@ -113,11 +118,16 @@ impl Core {
             return Err(space.refusal(bytes));
         }
         let deletes = are_deletes();
-        let started = self.env.clock.now_nanos();
+        self.stall(Cause::Space, || self.admit_later((bytes, tables), deletes))
+    }
+
+    /// Waits while there is work under way that may make room.
+    fn admit_later(&self, (bytes, tables): (u64, u64), deletes: bool) -> Result<Admitted> {
+        let space = self.space();
         let _waits = self.sched.wait_for_room();
         let wanted = self.room_now();
         self.ask_for_room(wanted);
-        let outcome = self.sched.waiting_while(|| {
+        self.sched.waiting_while(|| {
             loop {
                 if let Some(admitted) = space.admit(bytes, tables, deletes) {
                     return Ok(admitted);
@@ -138,9 +148,7 @@ impl Core {
                     drop(self.sched.wait_for_progress(self.sched.lock(), WAIT));
                 }
             }
-        });
-        self.note_stall(Cause::Space, started);
-        outcome
+        })
     }
 
     /// Waits for background work to get somewhere; false if there is none to wait for.

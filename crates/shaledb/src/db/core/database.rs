@@ -31,6 +31,7 @@ use crate::txn::LockTable;
 use crate::version::manifest::{Manifest, Recovered};
 use crate::wal::LogWriter;
 use crate::write::queue::CommitQueue;
+use crate::write::stalled::Stalled;
 use arc_swap::ArcSwap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -69,6 +70,8 @@ pub(crate) struct Core {
     pub log_file: AtomicU64,
     pub sched: Scheduler,
     pub throttle: WritePrice,
+    /// How long writers waited.
+    pub stalled: Stalled,
     /// By what codecs are chosen.
     pub codec_price: CodecPrice,
     /// Whether users read.
@@ -140,6 +143,7 @@ impl Core {
             log_file: AtomicU64::new(recovered.log.file),
             sched: Scheduler::new(),
             throttle: WritePrice::default(),
+            stalled: Stalled::default(),
             codec_price: CodecPrice::default(),
             readers: Readers::default(),
             locks,
