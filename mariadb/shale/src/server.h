@@ -15,7 +15,9 @@
 #include <log.h>
 #include <partition_info.h>
 #include <spatial.h>
+#include <sql_base.h>
 #include <sql_plugin.h>
 #include <set_var.h>
 #include <mysql/plugin.h>
 #include <mysql/plugin_ftparser.h>
+#include <mysql/service_sql.h>

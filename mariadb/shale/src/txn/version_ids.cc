@@ -4,15 +4,10 @@
 
 #include "server.h"
 
-#include <mysql/service_sql.h>
-#include <sql_base.h>
-
 #include <algorithm>
 #include <atomic>
 #include <string>
 #include <thread>
-
-#include "txn/trx.h"
 
 namespace shale_sql {
 
@@ -187,7 +182,7 @@ Error VersionIds::take_part(THD *thd, ulonglong *begin, ulonglong *end) {
   } else {
     error = Error(HA_ERR_GENERIC, std::string(kName) + " is no table of InnoDB's");
   }
-  if (in_transaction(thd)) {
+  if (thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN)) {
     close_log_table(thd, &mine->outer);
   } else {
     mine->set_aside(thd);

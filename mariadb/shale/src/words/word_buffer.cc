@@ -18,7 +18,7 @@ constexpr size_t kWordBytes = 96, kRowBytes = 32, kEntryBytes = 16;
 }  // namespace
 
 // The word's number; kNone: it goes into no index.
-uint32_t WordBuffer::number_of(const WordForms &forms, const Token &token) {
+uint32_t WordBuffer::find_word(const WordForms &forms, const Token &token) {
   text_.assign(token.text);
   const auto [known, is_new] = known_.try_emplace(text_, kNone);
   if (!is_new) return known->second;
@@ -42,7 +42,7 @@ void WordBuffer::add(const WordCodec &codec, const uchar *record, std::string_vi
   found_.clear();
   codec.each_token(record, [&](const Token &token, uint64_t at) {
     if (!codec.forms().has_length(token)) return;
-    const uint32_t number = number_of(codec.forms(), token);
+    const uint32_t number = find_word(codec.forms(), token);
     if (number == kNone) return;
     Word &word = words_[number];
     const auto place = static_cast<uint32_t>(places_.size());

@@ -52,7 +52,7 @@ class WordBuffer {
     uint32_t next;  // of the same word
   };
 
-  uint32_t number_of(const WordForms &forms, const Token &token);
+  uint32_t find_word(const WordForms &forms, const Token &token);
   void end_row();
   std::string_view value_of(uint32_t place) const;
   std::vector<uint32_t> sorted() const;
