@@ -67,7 +67,9 @@ fn a_step_that_finds_little_has_a_note() {
         let flags = format!("--benchmarks {step} --num {num}");
         run_step(&store, &options(&flags), step).notes
     };
-    assert!(notes("500", "readrandom").is_empty() && notes("500", "readmissing").is_empty());
+    for step in ["fillseq", "overwrite", "readrandom", "readmissing", "updaterandom"] {
+        assert_eq!(notes("500", step), [""; 0], "{step}");
+    }
     let few = notes("5000", "readrandom");
     assert!(few.len() == 1 && few[0].contains("of 5000 operations found a key"), "{few:?}");
 }

@@ -133,8 +133,17 @@ pub fn run<E: Engine>(
 /// A note if most operations found nothing: then they cost less than they should, as on a store
 /// that has other keys than the step asks for.
 fn missed(row: &Row, benchmark: Benchmark) -> Option<String> {
-    let is_wanted = matches!(benchmark, Benchmark::Readmissing | Benchmark::WaitIdle);
-    (!is_wanted && row.found < row.ops.div_ceil(2)).then(|| {
+    let wants_keys = matches!(
+        benchmark,
+        Benchmark::Readrandom
+            | Benchmark::Seekrandom
+            | Benchmark::Readwhilewriting
+            | Benchmark::Multireadrandom
+            | Benchmark::Scanrandom
+            | Benchmark::Prefixscan
+            | Benchmark::Updaterandom
+    );
+    (wants_keys && row.found < row.ops.div_ceil(2)).then(|| {
         format!(
             "{} of {} operations found a key; with another --num than the store was filled with, \
              or after many deletes, most do not",
