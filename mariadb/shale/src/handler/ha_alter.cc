@@ -245,6 +245,22 @@ static bool plan_constraints(TABLE *table, TABLE *altered, Alter_inplace_info *i
   return true;
 }
 
+// What becomes of foreign keys at the end. Children may have come since the beginning, gone, or got
+// other names. 0, or the number of an error that was told.
+static int change_constraints(THD *thd, Alter_info *statement, const AlterContext &context,
+                              ForeignKeys::Change *change) {
+  const AlteredTable altered = context.altered(thd, statement);
+  if (refuses_to_alter(altered, context.constraints)) return HA_ERR_GENERIC;
+  const bool changes = context.plan.rebuild != nullptr || changes_charset(statement);
+  if (changes && changes_columns_of_keys(altered)) {
+    my_error(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, MYF(0), "ALGORITHM=INPLACE", kOfForeignKey,
+             "ALGORITHM=COPY");
+    return HA_ERR_GENERIC;
+  }
+  *change = change_of(altered, context.constraints);
+  return 0;
+}
+
 bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
   AlterPlan plan = plan_alter(table, altered, info, *shared_->def);
   if (plan.refusal != nullptr) {
@@ -361,19 +377,6 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   for (auto **one = all; *one != nullptr; one++) {
     if (finish_filling(altered, *one, info->ignore)) return true;
   }
-  // Children may have come since the beginning.
-  const AlteredTable altered_table = own->altered(ha_thd(), info->alter_info);
-  ForeignKeys::Change change;
-  if (engine().catalog.foreign_keys().any() || !own->constraints.added.empty()) {
-    if (refuses_to_alter(altered_table, own->constraints)) return true;
-    const bool changes = own->plan.rebuild != nullptr || changes_charset(info->alter_info);
-    if (changes && changes_columns_of_keys(altered_table)) {
-      my_error(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, MYF(0), "ALGORITHM=INPLACE",
-               kOfForeignKey, "ALGORITHM=COPY");
-      return true;
-    }
-    change = change_of(altered_table, own->constraints);
-  }
   std::vector<Catalog::Redefined> defs;
   for (auto **one = all; *one != nullptr; one++) {
     auto *context = static_cast<AlterContext *>(*one);
@@ -381,8 +384,11 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
     // insert. A partition has its own: others may be dropped, or exchanged for a table.
     defs.push_back({context->path, &context->plan.def, std::max(asked, context->above)});
   }
-  if (int error = note(engine().catalog.write_all(defs, change))) {
-    print_error(error, MYF(0));
+  const auto change_keys = [&](ForeignKeys::Change *change) -> Error {
+    return change_constraints(ha_thd(), info->alter_info, *own, change);
+  };
+  if (int error = note(engine().catalog.write_all(defs, change_keys))) {
+    tell_altering(error);
     return true;
   }
   info->group_commit_ctx = nullptr;
