@@ -8,6 +8,7 @@
 #include "codec/index_defs.h"
 #include "codec/row_codec.h"
 #include "ddl/options.h"
+#include "engine/table_files.h"
 
 namespace shale_sql {
 
@@ -82,8 +83,14 @@ constexpr char kOfPartitions[] = "a column changes by which rows are in partitio
 
 class Planner {
  public:
-  Planner(TABLE *table, TABLE *altered, Alter_inplace_info *info, const TableDef &was)
-      : table_(table), altered_(altered), info_(info), was_(was) {
+  Planner(TABLE *table, TABLE *altered, Alter_inplace_info *info, const std::string &path,
+          const TableDef &was)
+      : table_(table),
+        altered_(altered),
+        info_(info),
+        partition_(partition_name(path)),
+        asked_(tree_options(altered, partition_, {was.codec, was.dictionary})),
+        was_(was) {
     plan_.def = was;
   }
 
@@ -115,6 +122,8 @@ class Planner {
 
   TABLE *table_, *altered_;
   Alter_inplace_info *info_;
+  const std::string partition_;  // its name; empty: it is a table
+  const TreeOptions asked_;
   const TableDef &was_;
   AlterPlan plan_;
   std::vector<Field *> old_of_;      // by the altered table's columns; nullptr: a new one
@@ -140,12 +149,12 @@ const char *Planner::statement_rebuild() const {
   const alter_table_operations flags = info_->handler_flags & kRebuild;
   if ((flags & ALTER_RECREATE_TABLE) != 0) return "a rebuild was asked for";
   if (flags != 0) return "the stored rows or the primary key change";
-  if (codec_of(altered_->s->option_struct) != was_.codec) {
+  if (asked_.codec != was_.codec) {
     return "COMPRESSION changes, for which all data is written anew";
   }
   // A table that was made when the default was another one is left as it is.
-  bool named = names_dictionary(table_->s) || names_dictionary(altered_->s);
-  if (named && has_dictionary(altered_->s->option_struct) != was_.dictionary) {
+  bool named = names_dictionary(table_, partition_) || names_dictionary(altered_, partition_);
+  if (named && asked_.dictionary != was_.dictionary) {
     return "DICTIONARY changes, for which all data is written anew";
   }
   return nullptr;
@@ -340,8 +349,8 @@ void Planner::plan_rebuild() {
   for (ColumnDef &column : def.forms[0]) column.id = def.next_column_id++;
   def.defaults.clear();
   def.hidden_key = altered_->s->primary_key == MAX_KEY;
-  def.codec = codec_of(altered_->s->option_struct);
-  def.dictionary = has_dictionary(altered_->s->option_struct);
+  def.codec = asked_.codec;
+  def.dictionary = asked_.dictionary;
   def.indexes.clear();
   auto add = [&](unsigned number) {
     const char *name = number == MAX_KEY ? "" : altered_->key_info[number].name.str;
@@ -454,8 +463,9 @@ const char *Planner::refusal() {
 
 }  // namespace
 
-AlterPlan plan_alter(TABLE *table, TABLE *altered, Alter_inplace_info *info, const TableDef &was) {
-  return Planner(table, altered, info, was).run();
+AlterPlan plan_alter(TABLE *table, TABLE *altered, Alter_inplace_info *info,
+                     const std::string &path, const TableDef &was) {
+  return Planner(table, altered, info, path, was).run();
 }
 
 }  // namespace shale_sql

@@ -21,6 +21,8 @@ struct AlterPlan {
   std::vector<uint32_t> dropped;  // ids of those that go
 };
 
-AlterPlan plan_alter(TABLE *table, TABLE *altered, Alter_inplace_info *info, const TableDef &was);
+// `path`: of the table, or of the partition of it that has this definition.
+AlterPlan plan_alter(TABLE *table, TABLE *altered, Alter_inplace_info *info,
+                     const std::string &path, const TableDef &was);
 
 }  // namespace shale_sql

@@ -30,8 +30,12 @@ Columns renamed(const Alter_info *statement, const Columns &columns) {
   return names;
 }
 
+// By name: a key is another object once its other table, or a column there, has another name.
 bool is_in(const ForeignKeys::List &list, const ForeignKeys::Shared &key) {
-  return std::find(list.begin(), list.end(), key) != list.end();
+  const std::string name = entry_name_of(*key);
+  return std::any_of(list.begin(), list.end(), [&](const ForeignKeys::Shared &one) {
+    return entry_name_of(*one) == name;
+  });
 }
 
 // Those that stay, of one side.

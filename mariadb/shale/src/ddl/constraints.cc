@@ -70,7 +70,6 @@ class Reader {
   int run(Constraints *found);
 
  private:
-  int hold_parent(ForeignKeys::Shared *key) const;
   int keep(const ForeignKeys::Shared &key, Constraints *found) const;
   int add(const Foreign_key &from);
   int refuse_unknown_history(const ForeignKey &key) const;
@@ -371,28 +370,15 @@ int Reader::check_names(const ForeignKeys::List &gone) {
   return 0;
 }
 
-// From here on nobody renames the parent, or a column of it, of which a copy would not hear. Before
-// that somebody may have.
-int Reader::hold_parent(ForeignKeys::Shared *key) const {
-  for (std::string held; held != (*key)->parent;) {
-    held = (*key)->parent;
-    if (int error = lock_definition(table_.thd, held)) return error;
-    for (const ForeignKeys::Shared &one :
-         engine().catalog.foreign_keys().of_child(table_.known_as)) {
-      if (one->name == (*key)->name) *key = one;
-    }
-  }
-  return 0;
-}
-
 int Reader::keep(const ForeignKeys::Shared &key, Constraints *found) const {
   if (table_.made != Made::kCopy) {
     found->kept.push_back(key);
     return 0;
   }
   if (takes_null(table_.thd, table_.statement, *key)) return HA_ERR_GENERIC;
+  // From here on nobody renames the parent, or a column of it, of which a copy would not hear.
   ForeignKeys::Shared now = key;
-  if (int error = hold_parent(&now)) return error;
+  if (int error = lock_parent(table_.thd, &now)) return error;
   ForeignKey copy = *now;
   copy.child = table_.path;
   copy.known_as = table_.known_as;

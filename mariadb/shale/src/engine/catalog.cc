@@ -335,7 +335,7 @@ Error Catalog::replace(const std::string &path, const TableDef &old, const Table
   return error;
 }
 
-Error Catalog::write_all(const std::vector<Redefined> &tables, const ForeignKeys::Change &change) {
+Error Catalog::write_all(const std::vector<Redefined> &tables, const ChangeKeys &change_keys) {
   Changes changes;
   for (const Redefined &one : tables) {
     changes.put(tree_.get(), table_key(one.path), bytes_of(*one.def));
@@ -344,6 +344,8 @@ Error Catalog::write_all(const std::vector<Redefined> &tables, const ForeignKeys
     }
   }
   std::unique_lock<std::mutex> lock(foreign_keys_lock_);
+  ForeignKeys::Change change;
+  if (Error error = change_keys(&change)) return error;
   if (change.empty()) lock.unlock();
   if (!foreign_keys_.taken_by(change).empty()) return HA_ERR_FOUND_DUPP_KEY;
   changes.change(tree_.get(), change);

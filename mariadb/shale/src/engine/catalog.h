@@ -65,9 +65,11 @@ class Catalog {
     const TableDef *def;
     uint64_t number;  // its next automatic one, if not 0
   };
-  // In one step, as partitions are altered together; with what becomes of foreign keys.
-  // HA_ERR_FOUND_DUPP_KEY as of write_new.
-  Error write_all(const std::vector<Redefined> &tables, const ForeignKeys::Change &change);
+  // What becomes of foreign keys, by the map as it is then; or an error.
+  using ChangeKeys = std::function<Error(ForeignKeys::Change *)>;
+  // In one step, as partitions are altered together. Nobody else changes foreign keys from `change`
+  // on until they are written. HA_ERR_FOUND_DUPP_KEY as of write_new.
+  Error write_all(const std::vector<Redefined> &tables, const ChangeKeys &change);
   Error new_table_id(uint64_t *id);
   // The partitions whose table was renamed since the last start, with the paths they had.
   Error renamed(std::vector<std::pair<std::string, std::string>> *found) const;

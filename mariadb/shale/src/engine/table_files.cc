@@ -12,6 +12,7 @@ namespace shale_sql {
 namespace {
 
 constexpr const char *kPartition = "#P#";
+constexpr const char *kSubpartition = "#SP#";
 constexpr const char *kIntermediate = "#sql";
 constexpr const char *kListEnding = ".par";
 constexpr const char *kMovedEnding = ".shale";
@@ -45,6 +46,15 @@ void delete_moved_files(const std::string &folder) {
 }
 
 bool is_partition(const std::string &path) { return place_of_partition(path) != std::string::npos; }
+
+std::string partition_name(const std::string &path) {
+  size_t place = place_of_partition(path);
+  if (place == std::string::npos) return {};
+  place += strlen(kPartition);
+  const std::string file = path.substr(place, path.find(kSubpartition, place) - place);
+  char name[NAME_LEN + 1];
+  return {name, filename_to_tablename(file.c_str(), name, sizeof(name))};
+}
 
 std::string table_of(const std::string &path) { return path.substr(0, place_of_partition(path)); }
 

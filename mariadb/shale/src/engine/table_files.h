@@ -12,6 +12,9 @@ std::string moved_file(const std::string &path);
 void delete_moved_files(const std::string &folder);
 
 bool is_partition(const std::string &path);
+// The name of a partition as users write it, of a subpartition that of its partition; empty: it is
+// none.
+std::string partition_name(const std::string &path);
 // The path of the table, which its files are named by.
 std::string table_of(const std::string &path);
 // Whether both are the same partition of a table that is renamed.

@@ -191,7 +191,7 @@ enum_alter_inplace_result ha_shale::check_if_supported_inplace_alter(TABLE *alte
     tell_discarded();
     return HA_ALTER_ERROR;
   }
-  AlterPlan plan = plan_alter(table, altered, info, *shared_->def);
+  AlterPlan plan = plan_alter(table, altered, info, shared_->path, *shared_->def);
   if (plan.refusal != nullptr) {
     info->unsupported_reason = plan.refusal;
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
@@ -245,8 +245,24 @@ static bool plan_constraints(TABLE *table, TABLE *altered, Alter_inplace_info *i
   return true;
 }
 
+// What becomes of foreign keys at the end. Children may have come since the beginning, gone, or got
+// other names. 0, or the number of an error that was told.
+static int change_constraints(THD *thd, Alter_info *statement, const AlterContext &context,
+                              ForeignKeys::Change *change) {
+  const AlteredTable altered = context.altered(thd, statement);
+  if (refuses_to_alter(altered, context.constraints)) return HA_ERR_GENERIC;
+  const bool changes = context.plan.rebuild != nullptr || changes_charset(statement);
+  if (changes && changes_columns_of_keys(altered)) {
+    my_error(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, MYF(0), "ALGORITHM=INPLACE", kOfForeignKey,
+             "ALGORITHM=COPY");
+    return HA_ERR_GENERIC;
+  }
+  *change = change_of(altered, context.constraints);
+  return 0;
+}
+
 bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
-  AlterPlan plan = plan_alter(table, altered, info, *shared_->def);
+  AlterPlan plan = plan_alter(table, altered, info, shared_->path, *shared_->def);
   if (plan.refusal != nullptr) {
     my_error(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, MYF(0), "ALGORITHM=INPLACE", plan.refusal,
              "ALGORITHM=COPY");
@@ -361,19 +377,6 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   for (auto **one = all; *one != nullptr; one++) {
     if (finish_filling(altered, *one, info->ignore)) return true;
   }
-  // Children may have come since the beginning.
-  const AlteredTable altered_table = own->altered(ha_thd(), info->alter_info);
-  ForeignKeys::Change change;
-  if (engine().catalog.foreign_keys().any() || !own->constraints.added.empty()) {
-    if (refuses_to_alter(altered_table, own->constraints)) return true;
-    const bool changes = own->plan.rebuild != nullptr || changes_charset(info->alter_info);
-    if (changes && changes_columns_of_keys(altered_table)) {
-      my_error(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, MYF(0), "ALGORITHM=INPLACE",
-               kOfForeignKey, "ALGORITHM=COPY");
-      return true;
-    }
-    change = change_of(altered_table, own->constraints);
-  }
   std::vector<Catalog::Redefined> defs;
   for (auto **one = all; *one != nullptr; one++) {
     auto *context = static_cast<AlterContext *>(*one);
@@ -381,8 +384,11 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
     // insert. A partition has its own: others may be dropped, or exchanged for a table.
     defs.push_back({context->path, &context->plan.def, std::max(asked, context->above)});
   }
-  if (int error = note(engine().catalog.write_all(defs, change))) {
-    print_error(error, MYF(0));
+  const auto change_keys = [&](ForeignKeys::Change *change) -> Error {
+    return change_constraints(ha_thd(), info->alter_info, *own, change);
+  };
+  if (int error = note(engine().catalog.write_all(defs, change_keys))) {
+    tell_altering(error);
     return true;
   }
   info->group_commit_ctx = nullptr;
@@ -438,14 +444,32 @@ bool have_same_parsers(THD *thd, const TABLE *table) {
   return true;
 }
 
+// The partition that EXCHANGE PARTITION names, or that CONVERT TABLE makes; nullptr: there is none.
+const char *partition_of(LEX *lex) {
+  if (const char *named = lex->alter_info.partition_names.head()) return named;
+  if (lex->part_info == nullptr || lex->part_info->partitions.is_empty()) return nullptr;
+  return lex->part_info->partitions.head()->partition_name;
+}
+
+// What is asked of that partition; `table`: of its table.
+TreeOptions options_of_partition(THD *thd, const ha_table_option_struct *table) {
+  const char *name = partition_of(thd->lex);
+  for (const TABLE_LIST *one = thd->lex->query_tables; one != nullptr; one = one->next_global) {
+    if (name == nullptr || one->table == nullptr || one->table->part_info == nullptr) continue;
+    return tree_options(one->table, name, tree_options(table));
+  }
+  return tree_options(table);
+}
+
 }  // namespace
 
-// Asked by EXCHANGE PARTITION: a table and its rows' forms move together, and so do its codec and
-// dictionaries, which the .frm file at the other end has to name as well.
+// Asked by EXCHANGE PARTITION and CONVERT TABLE: a table and its rows' forms move together, and so
+// do its codec and dictionaries, which the .frm file at the other end has to name as well.
 bool ha_shale::check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) {
-  const ha_table_option_struct *own = table_share->option_struct, *other = info->option_struct;
-  const bool same = changes != IS_EQUAL_NO && codec_of(own) == codec_of(other) &&
-                    has_dictionary(own) == has_dictionary(other) &&
+  const TreeOptions own = tree_options(table_share->option_struct);
+  const TreeOptions other = options_of_partition(ha_thd(), info->option_struct);
+  const bool same = changes != IS_EQUAL_NO && own.codec == other.codec &&
+                    own.dictionary == other.dictionary &&
                     have_same_parsers(ha_thd(), table) && have_same_primary(ha_thd(), table);
   return same ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
 }

@@ -102,10 +102,12 @@ Error take_words_of_others(const std::string &path, TableDef *def) {
 
 int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   if (int error = check_definition(form, info)) return error;
-  std::string codec = codec_of(form->s->option_struct), why;
-  if (!check_codec(codec, &why)) {
+  // Of a partition the server has put its own there.
+  const TreeOptions asked = tree_options(form->s->option_struct);
+  std::string why;
+  if (!check_codec(asked.codec, &why)) {
     my_printf_error(ER_ILLEGAL_HA_CREATE_OPTION, "SHALE: COMPRESSION='%s': %s", MYF(0),
-                    codec.c_str(), why.c_str());
+                    asked.codec.c_str(), why.c_str());
     return HA_ERR_UNSUPPORTED;
   }
   TableDef def;
@@ -113,8 +115,8 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   const std::string known_as =
       info->tmp_table() || is_partition(name) ? name : known_path(ha_thd(), name, info->alter_info);
   if (Error error = engine().catalog.new_table_id(&def.table_id)) return note(std::move(error));
-  def.codec = codec;
-  def.dictionary = has_dictionary(form->s->option_struct);
+  def.codec = asked.codec;
+  def.dictionary = asked.dictionary;
   def.hidden_key = form->s->primary_key == MAX_KEY;
   def.temporary = info->tmp_table();
   def.version.assign(reinterpret_cast<const char *>(form->s->tabledef_version.str),

@@ -43,6 +43,19 @@ std::string difference(TABLE *table, const TableCopy &copy) {
   return bytes_of(described) == bytes_of(copy.def) ? "" : "the file has keys of another form";
 }
 
+// The foreign keys of a table whose rows come without their parents, if the session asks for these.
+// Nobody changes the parents' definitions from here on: they are looked up in the trees of now.
+int keys_to_prove(THD *thd, const std::string &path, ForeignKeys::List *keys) {
+  if (!checks_foreign_keys(thd)) return 0;
+  for (ForeignKeys::Shared key : engine().catalog.foreign_keys().of_child(path)) {
+    if (int error = lock_parent(thd, &key)) return error;
+    auto unproven = std::make_shared<ForeignKey>(*key);
+    unproven->unproven = true;
+    keys->push_back(std::move(unproven));
+  }
+  return 0;
+}
+
 }  // namespace
 
 int ha_shale::tell_discarded() {
@@ -187,16 +200,9 @@ int ha_shale::import_into(TableDef def, const TableCopy &copy, TableSource *sour
   THD *thd = ha_thd();
   return replace_trees(std::move(def), [&](const TableDef &is, const auto &trees) {
     if (Error error = source->fill(thd, trees)) return refuse_import(error);
-    // Rows come without their parents.
     ForeignKeys::List keys;
-    for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_child(shared_->path)) {
-      auto unproven = std::make_shared<ForeignKey>(*key);
-      unproven->unproven = true;
-      keys.push_back(std::move(unproven));
-    }
-    if (checks_foreign_keys(thd)) {
-      if (int error = prove(keys, shared_->path, is)) return error;
-    }
+    if (int error = keys_to_prove(thd, shared_->path, &keys)) return error;
+    if (int error = prove(keys, shared_->path, is)) return error;
     const std::pair<char, uint64_t> numbers[] = {{'A', copy.next_number}, {'H', copy.next_hidden}};
     for (const auto &[kind, number] : numbers) {
       if (number == 0) continue;

@@ -80,8 +80,9 @@ AlteredEntries::AlteredEntries(const Alteration &alteration)
     const KEY &key = altered->key_info[number];
     unique_.push_back((key.flags & HA_NOSAME) != 0);
     has_unique_ = has_unique_ || unique_.back();
-    for (uint part = 0; part < key.user_defined_key_parts && !alter_.rebuilds; part++) {
-      add_generated(altered, altered->field[key.key_part[part].fieldnr - 1], false, &computed_);
+    for (uint part = 0; part < key.user_defined_key_parts; part++) {
+      Field *field = altered->field[key.key_part[part].fieldnr - 1];
+      add_generated(altered, field, alter_.rebuilds, &computed_);
     }
   }
   if (alter_.rebuilds) map_columns();
@@ -101,7 +102,9 @@ void AlteredEntries::map_columns() {
     const Create_field *column = columns++;
     Field *was = column != nullptr ? column->field : nullptr;
     if ((*field)->vcol_info != nullptr) {
-      add_generated(altered, *field, true, &computed_);
+      // InnoDB computes what is in no index when it copies the table only.
+      const bool needed = (*field)->stored_in_db() || is_checked_;
+      if (needed) add_generated(altered, *field, true, &computed_);
     } else if (was != nullptr) {
       (*field)->set_has_explicit_value();
       if (is_kept_as_is(was, *field, *column)) {

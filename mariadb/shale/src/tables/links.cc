@@ -123,6 +123,17 @@ int lock_definition(THD *thd, const Link &link) {
   return lock_name(thd, link.database, link.table);
 }
 
+int lock_parent(THD *thd, ForeignKeys::Shared *key) {
+  for (std::string held; held != (*key)->parent;) {
+    held = (*key)->parent;
+    if (int error = lock_definition(thd, held)) return error;
+    for (const ForeignKeys::Shared &one : engine().catalog.foreign_keys().of_child((*key)->child)) {
+      if (one->name == (*key)->name) *key = one;
+    }
+  }
+  return 0;
+}
+
 bool checks_foreign_keys(const THD *thd) {
   return thd != nullptr && (thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) == 0;
 }

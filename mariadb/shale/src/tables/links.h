@@ -60,6 +60,9 @@ Error key_of_other(const Link &link, std::string_view key, const std::string &pa
 // Until the transaction ends nobody changes a table's definition. 0, or an error's number.
 int lock_definition(THD *thd, const std::string &path);
 int lock_definition(THD *thd, const Link &link);  // of the other side
+// The same of a key's parent, and of its name: before that somebody may have changed either. `key`
+// is as it is then.
+int lock_parent(THD *thd, ForeignKeys::Shared *key);
 // The number of the error with which a metadata lock was not given, which is told already.
 int error_of_metadata_lock(THD *thd);
 // Whether the connection (nullptr: there is none) wants rows to be checked.
