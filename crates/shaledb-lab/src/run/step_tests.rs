@@ -151,14 +151,15 @@ fn of_a_server_only_its_own_processes_count() {
     let mut server = std::process::Command::new("sleep").arg("100").spawn().unwrap();
     let store = Fake { host: Host::Processes(vec![server.id()]), ..Fake::default() };
     let client = each(|_| {
-        burn(0.01);
+        burn(0.05);
         Ok(Did::default())
     });
     let row = run(&store, work(5, vec![client])).unwrap();
     server.kill().unwrap();
     server.wait().unwrap();
-    assert!(row.cpu.seconds <= 0.011, "{:?}", row.cpu);
-    assert!(row.cpu.client_us_per_op >= 10_000.0, "{:?}", row.cpu);
+    // Of a quarter of a second that the client burns: the server may still be starting.
+    assert!(row.cpu.seconds < 0.1, "{:?}", row.cpu);
+    assert!(row.cpu.client_us_per_op >= 50_000.0, "{:?}", row.cpu);
 }
 
 #[test]
