@@ -123,14 +123,19 @@ impl Stores {
         self.base.join(format!("{name}{OWNER}"))
     }
 
-    /// Whether this run was the last that changed a store or a copy. Earlier versions did not say.
+    /// Whether this run was the last that changed a store or a copy. Earlier versions did not say,
+    /// nor does a file that a full disk left empty.
     pub(super) fn is_own(&self, name: &str) -> bool {
-        std::fs::read_to_string(self.owner(name)).map_or(true, |run| run == self.state.run)
+        std::fs::read_to_string(self.owner(name))
+            .map_or(true, |run| run.is_empty() || run == self.state.run)
     }
 
     /// Says that this run changes a store or a copy.
     fn own(&self, name: &str) -> Result<()> {
         let owner = self.owner(name);
+        if std::fs::read_to_string(&owner).is_ok_and(|run| run == self.state.run) {
+            return Ok(());
+        }
         std::fs::write(&owner, &self.state.run)
             .map_err(|error| Problem::file("write", &owner, &error).into())
     }

@@ -93,7 +93,8 @@ impl LogWriter {
         }
     }
 
-    /// Cuts off what a failed append has left; answers with its error, or that of the cut.
+    /// Cuts off what a failed append has left; answers with its error, or that of the cut, which
+    /// poisons.
     #[cold]
     fn undo_append(&mut self, error: Error) -> Error {
         let mut undone = self.file.truncate(self.bytes);
@@ -104,7 +105,11 @@ impl LogWriter {
         if error.is_disk_full() {
             undone = undone.and_then(|()| self.sync());
         }
-        let error = undone.err().unwrap_or(error);
+        // Without it nobody knows what the file has, whatever the reason was.
+        if let Err(failed) = undone {
+            let poisoned = self.guard.poison(&failed);
+            return if failed.is_without_room() { poisoned } else { failed };
+        }
         if !error.is_without_room() {
             drop(self.guard.poison(&error));
         }

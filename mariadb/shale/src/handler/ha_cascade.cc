@@ -122,6 +122,8 @@ void ha_shale::LastRow::swap(LastRow *other) {
 // As the handler of the child: an outer level may be in the middle of one of its rows.
 int ha_shale::follow(const Link &link, const std::string &key, const ParentRow &parent) {
   RowKeys was = std::move(was_), outer = std::move(is_);
+  RowVersions version = std::move(version_);
+  version_ = RowVersions();
   LastRow last;
   last.swap(&last_);
   RowWrite write = std::move(row_write_);
@@ -141,6 +143,7 @@ int ha_shale::follow(const Link &link, const std::string &key, const ParentRow &
   following_ = following;
   was_ = std::move(was);
   is_ = std::move(outer);
+  version_ = std::move(version);
   row_write_ = std::move(write);
   online_.changes = std::move(building);
   last_.swap(&last);

@@ -191,6 +191,8 @@ void ha_shale::start_bulk_insert(ha_rows rows, uint) {
   parents_ahead_.begin(rows);
   begin_words(rows);
   if (!settings::bulk_load(thd) || in_transaction(thd) || shared_->def->temporary) return;
+  // A part would be there before the registry has its transaction's id.
+  if (table->versioned(VERS_TRX_ID)) return;
   int command = thd_sql_command(thd);
   bool loads = command == SQLCOM_LOAD || command == SQLCOM_INSERT || command == SQLCOM_REPLACE ||
                command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT;

@@ -19,7 +19,8 @@ const LEX_CSTRING kTable = {STRING_WITH_LEN("versions")};
 constexpr const char *kName = "shale_system.versions";
 
 constexpr const char *kStatements[] = {
-    "SET sql_log_bin = 0, sql_mode = 'NO_ENGINE_SUBSTITUTION', enforce_storage_engine = NULL",
+    "SET sql_log_bin = 0, sql_mode = 'NO_ENGINE_SUBSTITUTION', enforce_storage_engine = NULL, "
+    "lock_wait_timeout = 10",
     "CREATE DATABASE IF NOT EXISTS shale_system",
     "CREATE TABLE IF NOT EXISTS shale_system.versions (id BIGINT UNSIGNED NOT NULL PRIMARY KEY, "
     "row_start BIGINT UNSIGNED GENERATED ALWAYS AS ROW START INVISIBLE, "
@@ -42,8 +43,11 @@ uint64_t next_key() {
 }
 
 Error refused_by_innodb(int error) {
-  return Error(HA_ERR_GENERIC, "the transaction got no id for versions: InnoDB refused a row of " +
-                                   std::string(kName) + " with error " + std::to_string(error));
+  const bool is_told = error == HA_ERR_LOCK_DEADLOCK || error == HA_ERR_LOCK_WAIT_TIMEOUT ||
+                       error == HA_ERR_ABORTED_BY_USER || error == HA_ERR_RECORD_FILE_FULL;
+  return Error(is_told ? error : HA_ERR_GENERIC,
+               "the transaction got no id for versions: InnoDB refused a row of " +
+                   std::string(kName) + " with error " + std::to_string(error));
 }
 
 // A row that comes and goes.
@@ -110,15 +114,30 @@ struct VersionIds::Held {
 
   Error open(THD *thd) {
     // It is looked for before: to open one that is not there would undo the statement.
-    if (is_there && !ha_table_exists(thd, &kSchema, &kTable)) is_there = false;
+    is_there = ha_table_exists(thd, &kSchema, &kTable);
     if (Error error = make_version_table()) return error;
     list.init_one_table(&kSchema, &kTable, nullptr, TL_WRITE);
     // Temporary tables stay the connection's.
     All_tmp_tables_list *temporary = thd->temporary_tables;
-    if (open_log_table(thd, &list, &outer) != nullptr) return 0;
+    // So that its lock is not of the memory of a function's statement, which goes before it.
+    const ulonglong bits = thd->variables.option_bits;
+    thd->variables.option_bits |= OPTION_TABLE_LOCK;
+    const bool is_open = open_log_table(thd, &list, &outer) != nullptr;
+    thd->variables.option_bits = bits;
+    if (is_open) return 0;
     thd->temporary_tables = temporary;
     return Error(HA_ERR_GENERIC, std::string("the transaction got no id for versions: ") + kName +
                                      " could not be opened");
+  }
+  bool takes_part(THD *thd) const {
+    return thd->ha_data[list.table->file->ht->slot].ha_info[0].is_started();
+  }
+  void close(THD *thd) {
+    // A replica's statement goes on with its temporary tables.
+    rpl_group_info *group = thd->rgi_slave;
+    thd->rgi_slave = nullptr;
+    close_log_table(thd, &outer);
+    thd->rgi_slave = group;
   }
   // The statement goes on with its own tables.
   void set_aside(THD *thd) {
@@ -135,11 +154,11 @@ VersionIds::VersionIds() = default;
 VersionIds::~VersionIds() = default;
 
 Error VersionIds::get(THD *thd, uint64_t *id) {
-  if (id_ == 0) {
-    ulonglong begin = 0, end = 0;
+  ulonglong begin = id_, end = 0;
+  if (!is_of_statement_) {
     if (Error error = take_part(thd, &begin, &end)) return error;
     id_ = begin;
-    is_used_ = true;
+    is_of_statement_ = true;
   }
   *id = id_;
   return 0;
@@ -147,7 +166,20 @@ Error VersionIds::get(THD *thd, uint64_t *id) {
 
 Error VersionIds::end_id(THD *thd, ulonglong *begin, ulonglong *end) {
   *end = 0;
-  return is_used_ ? take_part(thd, begin, end) : Error();
+  return id_ != 0 ? take_part(thd, begin, end) : Error();
+}
+
+namespace {
+
+// Writes the row, and asks InnoDB for the numbers of the transaction.
+Error ask_innodb(THD *thd, TABLE *table, ulonglong *begin, ulonglong *end) {
+  handlerton *innodb = table->file->ht;
+  if (innodb->db_type != DB_TYPE_INNODB) {
+    return Error(HA_ERR_GENERIC, std::string(kName) + " is no table of InnoDB's");
+  }
+  if (Error error = write_row(table)) return error;
+  *end = innodb->prepare_commit_versioned(thd, begin);
+  return *begin == 0 || *end == 0 ? refused_by_innodb(HA_ERR_WRONG_COMMAND) : Error();
 }
 
 // Without checks InnoDB would insert into the table, which is empty, with all of it locked.
@@ -161,30 +193,32 @@ struct WithChecks {
   ulonglong was_;
 };
 
+}  // namespace
+
 Error VersionIds::take_part(THD *thd, ulonglong *begin, ulonglong *end) {
-  const WithChecks checks(thd);
+  // Gone back to a savepoint of before its part, in a function, InnoDB has no part any more, and no
+  // row has its id.
+  if (held_ && !held_->takes_part(thd)) end_transaction(thd);
   std::unique_ptr<Held> mine = std::move(held_);
-  TABLE *table = nullptr;
-  if (mine) {
-    mine->take_back(thd);
-    table = mine->list.table;
-  } else {
-    mine = std::make_unique<Held>();
-    if (Error error = mine->open(thd)) return error;
-    table = mine->list.table;
-  }
   Error error;
-  handlerton *innodb = table->file->ht;
-  if (innodb->db_type == DB_TYPE_INNODB) {
-    error = write_row(table);
-    if (!error) *end = innodb->prepare_commit_versioned(thd, begin);
-    if (!error && (*begin == 0 || *end == 0)) error = refused_by_innodb(HA_ERR_WRONG_COMMAND);
-  } else {
-    error = Error(HA_ERR_GENERIC, std::string(kName) + " is no table of InnoDB's");
+  {
+    const WithChecks checks(thd);
+    if (mine) {
+      mine->take_back(thd);
+    } else {
+      mine = std::make_unique<Held>();
+      if (Error refused = mine->open(thd)) return refused;
+    }
+    error = ask_innodb(thd, mine->list.table, begin, end);
+  }
+  if (!error && id_ != 0 && id_ != *begin) {
+    error = Error(HA_ERR_GENERIC, "rows of this transaction have an id that InnoDB has undone");
   }
   if (thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN)) {
-    close_log_table(thd, &mine->outer);
+    mine->close(thd);
   } else {
+    // InnoDB reads the settings of the statement again.
+    mine->list.table->file->info(HA_STATUS_TIME | HA_STATUS_NO_LOCK);
     mine->set_aside(thd);
     held_ = std::move(mine);
   }
@@ -193,12 +227,12 @@ Error VersionIds::take_part(THD *thd, ulonglong *begin, ulonglong *end) {
 
 void VersionIds::end_transaction(THD *thd) {
   id_ = 0;
-  is_used_ = false;
+  is_of_statement_ = false;
   if (!held_) return;
   Open_tables_state now;
   now.set_open_tables_state(thd);
   thd->set_open_tables_state(&held_->own);
-  close_log_table(thd, &held_->outer);
+  held_->close(thd);
   thd->set_open_tables_state(&now);
   held_.reset();
 }

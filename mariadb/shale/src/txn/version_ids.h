@@ -29,7 +29,7 @@ class VersionIds {
   // that was undone in part that it has one, so it takes part again.
   Error end_id(THD *thd, ulonglong *begin, ulonglong *end);
   // The statement has ended, or was undone in part, and InnoDB's part with it.
-  void end_statement() { id_ = 0; }
+  void end_statement() { is_of_statement_ = false; }
   void end_transaction(THD *thd);
 
  private:
@@ -37,8 +37,8 @@ class VersionIds {
 
   Error take_part(THD *thd, ulonglong *begin, ulonglong *end);
 
-  uint64_t id_ = 0;  // 0: this statement has not asked
-  bool is_used_ = false;  // rows have it
+  uint64_t id_ = 0;               // that rows have; 0: none has one
+  bool is_of_statement_ = false;  // this statement takes part
   // Without BEGIN, InnoDB would commit as soon as the last of its tables is let go.
   std::unique_ptr<Held> held_;
 };

@@ -58,11 +58,13 @@ pub fn work<'s, E: Engine>(
     }
     let (unit, kinds) = kinds(benchmark);
     let timed = !benchmark.is_fill() && benchmark != Benchmark::WaitIdle;
+    // One pass may end within the warm-up.
+    let warms_up = timed && benchmark != Benchmark::Readseq;
     Ok(Work {
         ops: options.ops(benchmark),
         expected_ops: (benchmark == Benchmark::Readseq).then_some(options.num * options.threads),
         duration: options.duration.filter(|_| timed).map(Duration::from_secs_f64),
-        warm_up: Duration::from_secs(if timed { options.warm_up } else { 0 }),
+        warm_up: Duration::from_secs(if warms_up { options.warm_up } else { 0 }),
         writers,
         writer_rate: options.writer_rate(),
         ..Work::new(unit, kinds, clients)

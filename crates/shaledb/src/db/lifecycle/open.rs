@@ -250,7 +250,13 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
     }
     // A crash that took a rollback, and a commit before it, leaves prepared what the manifest says
     // needs no log any more: it gets a record that does.
-    core.prepare_again(&mut core.leader.lock(), recovered.log.seq)?;
+    match core.prepare_again(&mut core.leader.lock(), recovered.log.seq) {
+        // Whoever makes room, or decides the transaction, needs an open database for it.
+        Err(error) if error.is_without_room() => {
+            tracing::warn!(%error, "a prepared transaction may be lost by the next crash");
+        }
+        done => done?,
+    }
     forget_old_logs(core, id, end.last_seq)?;
     core.sched.want_spare_log();
     let trees = core.trees.load_full();
