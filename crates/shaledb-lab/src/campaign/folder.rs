@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::ErrorKind::NotFound;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 /// The plan of a run's folder.
 ///
@@ -70,16 +71,24 @@ pub(super) fn append(path: &Path, line: &str) -> Result<()> {
         .map_err(|error| Problem::file("write", path, &error).into())
 }
 
+/// For how long a lock is asked for: who has ended may have left it to a process that is about to
+/// end, or has just been started and lets go of it at once.
+const LOCK_TRIES: u32 = 40;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
 /// Locks a folder as long as what is given is open. If another process has it locked, the error
 /// says `busy`.
 pub(super) fn lock(folder: &Path, busy: impl FnOnce() -> String) -> Result<File> {
     let failed = |error| Problem::file("lock", folder, &error);
     let file = File::open(folder).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Problem::new(Kind::Busy, busy()).into()),
-        Err(TryLockError::Error(error)) => Err(failed(error).into()),
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::Error(error)) => return Err(failed(error).into()),
+        }
     }
+    Err(Problem::new(Kind::Busy, busy()).into())
 }
 
 /// The rows of a file. A last line that is cut off, as by a loss of power, is cut off for good.
