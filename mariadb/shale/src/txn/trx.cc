@@ -14,6 +14,17 @@
 
 namespace shale_sql {
 
+namespace {
+
+// An error, unless it is that a deadlock has undone the transaction: nothing is left to do then.
+Error unless_undone(shale_error *error) {
+  ErrorHandle refused(error);
+  if (refused && shale_error_kind_of(refused.get()) == SHALE_ROLLED_BACK) return 0;
+  return consume_error(refused.release());
+}
+
+}  // namespace
+
 bool in_transaction(THD *thd) {
   return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
 }
@@ -181,11 +192,9 @@ Error Trx::rollback_statement() {
     has_statement_savepoint_ = false;
     undid_part_ = true;
     known_parents_.forget();
-    ErrorHandle refused(shale_txn_rollback_to(txn_, statement_savepoint_));
-    // After a deadlock nothing is left to undo.
-    if (refused && shale_error_kind_of(refused.get()) == SHALE_ROLLED_BACK) return 0;
-    if (refused) return consume_error(refused.release());
-    return consume_error(shale_txn_release(txn_, statement_savepoint_));
+    const size_t place = statement_savepoint_;
+    if (Error error = unless_undone(shale_txn_rollback_to(txn_, place))) return error;
+    return unless_undone(shale_txn_release(txn_, place));
   }
   return 0;
 }
@@ -336,10 +345,8 @@ void Trx::forget_tree(const std::string &name) {
   TreeHandle tree;
   Error error = open_tree(engine().db, name, &tree);
   if (!error) {
-    ErrorHandle refused(shale_txn_forget(txn_, tree.get()));
-    // After a deadlock nothing is left to forget.
-    if (!refused || shale_error_kind_of(refused.get()) == SHALE_ROLLED_BACK) return;
-    error = consume_error(refused.release());
+    error = unless_undone(shale_txn_forget(txn_, tree.get()));
+    if (!error) return;
   }
   // The commit would fail, and say so.
   if (error) log_error("tree " + name + " of a temporary table: " + error.text());
@@ -362,10 +369,7 @@ Error Trx::savepoint(size_t *place) {
 Error Trx::release(size_t place, bool later) {
   if (txn_ == nullptr || (!later && place + 1 != savepoints_)) return 0;
   savepoints_ = place;
-  ErrorHandle refused(shale_txn_release(txn_, place));
-  // After a deadlock there is none.
-  if (refused && shale_error_kind_of(refused.get()) == SHALE_ROLLED_BACK) return 0;
-  return refused ? consume_error(refused.release()) : Error();
+  return unless_undone(shale_txn_release(txn_, place));
 }
 
 Error Trx::rollback_to(size_t place) {
