@@ -137,6 +137,11 @@ def make_source(layout: Layout, port: int) -> Server:
         "create table bank.part (id int auto_increment primary key, item int not null,"
         " constraint of_item foreign key (item) references item (id) on delete cascade)"
         " engine=shale",
+        "create table bank.aged (id int primary key, a int,"
+        " s bigint unsigned generated always as row start,"
+        " e bigint unsigned generated always as row end,"
+        " period for system_time (s, e)) with system versioning engine=shale",
+        "insert into bank.aged (id, a) values (1, 1)",
         f"insert into bank.account select seq, 100 from seq_0_to_{ACCOUNTS - 1}",
         "create user copy@'127.0.0.1'",
         "grant replication slave on *.* to copy@'127.0.0.1'",
@@ -322,6 +327,23 @@ def dumped(layout: Layout, source: Server, to: Server) -> None:
     assert state(to) == state(source)
 
 
+def refusals(layout: Layout, folder: pathlib.Path) -> None:
+    """What would be lost, or is not whole, is not restored."""
+    other = Server(layout, "other", ["server-id=5"])
+    (other.data / "bank").mkdir()
+    definition = other.data / "bank" / "account.frm"
+    definition.write_bytes(b"of another engine")
+    assert backup(layout, "--restore", str(folder), str(other.data)) != 0, "a .frm was replaced"
+    assert definition.read_bytes() == b"of another engine"
+    assert not (other.data / "#shale").exists()
+    definition.unlink()
+    part = layout.folder / "part"
+    shutil.copytree(folder, part)
+    (part / "complete").unlink()
+    assert backup(layout, "--restore", str(part), str(other.data)) != 0, "it was not completed"
+    assert not (other.data / "#shale").exists()
+
+
 def main() -> None:
     layout = Layout()
     port = free_port()
@@ -362,6 +384,10 @@ def main() -> None:
     copy = restored(layout, folder, "copy", 2)
     assert backup(layout, "--restore", str(folder), str(copy.data)) != 0, "tables were overwritten"
     assert copy.run("select count(*) from bank.journal") == [(then,)]
+    refusals(layout, folder)
+    # Its ids are InnoDB's, of whose table the backup has nothing.
+    copy.run("update bank.aged set a = a + 1")
+    assert copy.run("select a from bank.aged") == [(2,)]
     assert copy.run("select count(*) >= 0 from bank.rich") == [(1,)]
     assert len(copy.run("show triggers from bank")) == 1
     replay(layout, source, copy, place)

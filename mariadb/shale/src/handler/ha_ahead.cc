@@ -22,7 +22,7 @@ constexpr size_t kMostBytes = 1 << 20;
 
 }  // namespace
 
-void ha_shale::Ahead::clear() {
+void Ahead::clear() {
   most = next = 0;
   ended = 0;
   key.clear();
@@ -30,7 +30,7 @@ void ha_shale::Ahead::clear() {
 }
 
 // How many rows are read in the next turn.
-void ha_shale::Ahead::grow() {
+void Ahead::grow() {
   size_t bytes = 0;
   for (const RowAhead &row : rows) bytes += row.bytes.size();
   size_t fit = bytes == 0 ? kMost : std::max<size_t>(1, kMostBytes * rows.size() / bytes);

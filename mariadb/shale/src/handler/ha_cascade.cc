@@ -65,6 +65,34 @@ bool copy_value(Field *to, Field *from) {
   return fits;
 }
 
+// While it lives all columns of a table are read and written, but for generated ones that no row and
+// no index has: these are not computed, and so cannot fail.
+class AllThatCounts {
+ public:
+  explicit AllThatCounts(TABLE *table)
+      : table_(table), reads_(table->read_set), writes_(table->write_set) {
+    table->use_all_columns();
+    if (table->vfield == nullptr) return;
+    bits_.resize(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map) + 1);
+    my_bitmap_init(&all_, bits_.data(), table->s->fields);
+    bitmap_set_all(&all_);
+    for (Field **it = table->vfield; *it != nullptr; it++) {
+      const bool is_of_index = ((*it)->flags & (PART_KEY_FLAG | PART_INDIRECT_KEY_FLAG)) != 0;
+      if (!(*it)->stored_in_db() && !is_of_index) bitmap_clear_bit(&all_, (*it)->field_index);
+    }
+    table->column_bitmaps_set(&all_, &table->s->all_set);
+  }
+  ~AllThatCounts() { table_->column_bitmaps_set(reads_, writes_); }
+  AllThatCounts(const AllThatCounts &) = delete;
+  AllThatCounts &operator=(const AllThatCounts &) = delete;
+
+ private:
+  TABLE *table_;
+  MY_BITMAP *reads_, *writes_;
+  MY_BITMAP all_ = {};
+  std::vector<my_bitmap_map> bits_;
+};
+
 }  // namespace
 
 ForeignAction ha_shale::action_of(const Link &link, const uchar *is) const {
@@ -96,10 +124,11 @@ int ha_shale::cascade(const Link &link, const std::string &key, const ParentRow 
   TABLE *table_of_child = child.table();
   if (table_of_child == nullptr) return child.error() != 0 ? child.error() : has_child(*link.key);
   trx->begin_level(updates ? shared_->path : std::string());
-  MY_BITMAP *reads = table_of_child->read_set, *writes = table_of_child->write_set;
-  table_of_child->use_all_columns();
-  int error = static_cast<ha_shale *>(table_of_child->file)->follow(link, key, row);
-  table_of_child->column_bitmaps_set(reads, writes);
+  int error = 0;
+  {
+    const AllThatCounts columns(table_of_child);
+    error = static_cast<ha_shale *>(table_of_child->file)->follow(link, key, row);
+  }
   trx->end_level();
   if (error != HA_ERR_FOUND_DUPP_KEY) return error;
   const unsigned number = trx->duplicate();
@@ -181,7 +210,7 @@ int ha_shale::follow_rows(const Link &link, const std::string &key, const Parent
       continue;
     }
     if (error == 0 && is_past(table->record[1])) continue;
-    if (error == 0) error = change_child(link, parent);
+    if (error == 0) error = change_child(link, key, parent);
     trx()->note_action_on(shared_.get());
   }
   return error;
@@ -189,13 +218,15 @@ int ha_shale::follow_rows(const Link &link, const std::string &key, const Parent
 
 // The row is in record[1]. What the parent's update has left as it was stays in the child too,
 // which may have written it in another way: in capitals, say.
-int ha_shale::change_child(const Link &link, const ParentRow &parent) {
+int ha_shale::change_child(const Link &link, const std::string &of_parent,
+                           const ParentRow &parent) {
   memcpy(table->record[0], table->record[1], table->s->reclength);
   if (table->vfield != nullptr) {
     // As of a row that is read: texts stay in their place when the new row's are computed.
-    if (table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ)) return HA_ERR_INTERNAL_ERROR;
+    (void)compute_quietly(VCOL_UPDATE_FOR_READ);
     memcpy(table->record[1], table->record[0], table->s->reclength);
   }
+  if (!has_entry(link.other_place, of_parent)) return 0;
   const ForeignAction action = action_of(link, parent.is);
   if (action == ForeignAction::kCascade && parent.is == nullptr) return end_child();
   bool keeps_past = false;
@@ -214,7 +245,7 @@ int ha_shale::change_child(const Link &link, const ParentRow &parent) {
     field->set_notnull();
     if (!copy_value(field, from)) return has_child(*link.key);
   }
-  if (int error = compute_for_write()) return error;
+  compute_for_write();
   // Told from its old form without the time.
   keeps_past = keeps_past && !rows_->same(table->record[0], table->record[1]);
   if (keeps_past) table->vers_start_field()->set_time();
@@ -223,9 +254,24 @@ int ha_shale::change_child(const Link &link, const ParentRow &parent) {
   return error == 0 && keeps_past ? keep_past() : error;
 }
 
-int ha_shale::compute_for_write() {
-  if (table->vfield == nullptr) return 0;
-  return table->update_virtual_fields(this, VCOL_UPDATE_FOR_WRITE) ? HA_ERR_INTERNAL_ERROR : 0;
+// Whether the row in record[1] has an entry that begins so: an action that came in between may have
+// given it another one since the entry was met.
+bool ha_shale::has_entry(size_t place, const std::string &begin) {
+  const Index &index = indexes_[place];
+  if (is_primary(index)) return true;
+  std::string entry;
+  bool has_null = false;
+  index.codec->pack_columns(table->record[1], &entry, &has_null);
+  return begins_with(entry, begin);
+}
+
+// A value that does not fit is nobody's who writes the parent: it was so before.
+void ha_shale::compute_for_write() {
+  if (table->vfield == nullptr) return;
+  // What it is computed of has not changed, but perhaps the time at which a row of the past ends.
+  (void)compute_quietly(VCOL_UPDATE_FOR_WRITE);
+  // Actions on this very table may compute others before this row is written.
+  keep_computed(true);
 }
 
 namespace {
@@ -242,7 +288,7 @@ bool is_there(int error) {
 int ha_shale::end_child() {
   if (!table->versioned(VERS_TIMESTAMP)) return delete_row(table->record[1]);
   table->vers_end_field()->set_time();
-  if (int error = compute_for_write()) return error;
+  compute_for_write();
   const int error = update_row(table->record[1], table->record[0]);
   return is_there(error) ? delete_row(table->record[1]) : error;
 }
@@ -255,7 +301,7 @@ int ha_shale::keep_past() {
   const int order = start->cmp(start->ptr, end->ptr);
   if (order == 0) return 0;
   if (has_many_) trx()->kept_past().note(shared_->def->table_id, is_.primary);
-  if (int error = compute_for_write()) return error;
+  compute_for_write();
   Field *number = table->next_number_field;
   table->next_number_field = nullptr;  // it has one
   const int error = write_row(table->record[0]);

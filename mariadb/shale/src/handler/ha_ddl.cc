@@ -320,7 +320,7 @@ int ha_shale::replace_trees(TableDef def, const Fill &fill) {
   if ((error = note(SharedTable::open(path, table, &fresh)))) return error;
   old_shared_ = std::move(shared_);
   shared_ = std::move(fresh);
-  noted_write_ = false;
+  noted_write_ = 0;
   return open_indexes();
 }
 

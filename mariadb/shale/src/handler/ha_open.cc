@@ -283,7 +283,7 @@ int ha_shale::open_anew_if_replaced() {
   end_scan();
   scan_.index = nullptr;
   last_.locked_row.index = last_.locked_entry.index = nullptr;
-  noted_write_ = false;
+  noted_write_ = 0;
   SharedTable::close(&shared_);
   shared_ = std::move(fresh);
   return open_indexes();
@@ -313,7 +313,7 @@ int ha_shale::reset() {
   found_cells_.clear();
   scan_.index = nullptr;
   asked_.keys_only = asked_.checks_period = false;
-  noted_write_ = false;
+  noted_write_ = 0;
   asked_.has_range_end = false;
   forget_locked();
   semi_ = Semi::kNo;

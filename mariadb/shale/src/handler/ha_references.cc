@@ -143,6 +143,15 @@ bool ha_shale::is_past(const uchar *row) const {
   return !end->is_max(end->ptr_in_record(row));
 }
 
+// Then there is no parent to be looked for.
+bool ha_shale::has_null_of(const ForeignKey &key, const uchar *row) const {
+  for (const std::string &column : key.columns) {
+    const Field *field = field_named(table->field, column);
+    if (field != nullptr && field->is_null_in_record(row)) return true;
+  }
+  return false;
+}
+
 // Before the entry of an index is written, of `row`.
 int ha_shale::check_parents_of(size_t place, const RowKeys &keys, const uchar *row) {
   if (!has_parents(place) || !checks_foreign_keys(ha_thd()) || is_past(row)) return 0;
@@ -152,6 +161,7 @@ int ha_shale::check_parents_of(size_t place, const RowKeys &keys, const uchar *r
   for (const Link &link : links->parents) {
     const bool lost = link.place == Link::kNone && place == 0;
     if (!lost && (link.place != place || link.key.get() == following_)) continue;
+    if (lost && has_null_of(*link.key, row)) continue;
     bool possible = false, found = false;
     std::string key;
     if (!lost) {

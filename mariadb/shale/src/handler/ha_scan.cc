@@ -193,19 +193,41 @@ bool ha_shale::computes(const Index &index, const uchar *buf) const {
   return index.computed && (asked_.keys_only || buf != table->record[0]);
 }
 
-// Computes the virtual columns of record[0]. A value that is cut was so when the row was written,
-// which has had its warning and its count.
-int ha_shale::compute_quietly() {
+// Computes generated columns of record[0] that are in the read set. A value that is cut was so when
+// the row was written, which has had its warning and its count.
+int ha_shale::compute_quietly(enum_vcol_update_mode mode) {
   THD *thd = ha_thd();
   const ha_rows cut = thd->cuted_fields;
   Dummy_error_handler quiet;
   thd->push_internal_handler(&quiet);
-  MY_BITMAP *wanted = tmp_use_all_columns(table, &table->read_set);
-  int error = table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
-  tmp_restore_column_map(&table->read_set, wanted);
+  const int error = table->update_virtual_fields(this, mode);
   thd->pop_internal_handler();
   thd->cuted_fields = cut;
+  return error;
+}
+
+// The virtual columns, all of them.
+int ha_shale::compute_quietly() {
+  MY_BITMAP *wanted = tmp_use_all_columns(table, &table->read_set);
+  const int error = compute_quietly(VCOL_UPDATE_FOR_READ);
+  tmp_restore_column_map(&table->read_set, wanted);
   return error == 0 ? 0 : failed(kErrEngine, "a generated column could not be computed");
+}
+
+// Long values that were computed stay with the row last read: a column's own memory is of one row
+// only. For a write those that it has asked for.
+void ha_shale::keep_computed(bool for_write) {
+  last_.computed.clear();
+  last_.computed.reserve(table->s->blob_fields);
+  for (Field **field = table->vfield; *field != nullptr; field++) {
+    if (((*field)->flags & BLOB_FLAG) == 0) continue;
+    const bool is_asked = bitmap_is_set(table->read_set, (*field)->field_index);
+    if (for_write ? !is_asked || (*field)->is_null() : (*field)->stored_in_db()) continue;
+    auto *blob = static_cast<Field_blob *>(*field);
+    const char *bytes = reinterpret_cast<const char *>(blob->get_ptr());
+    last_.computed.emplace_back(bytes, blob->get_length());
+    blob->set_ptr(blob->get_length(), reinterpret_cast<uchar *>(&last_.computed.back()[0]));
+  }
 }
 
 int ha_shale::compute(const Index &index, uchar *buf) {
@@ -215,17 +237,7 @@ int ha_shale::compute(const Index &index, uchar *buf) {
   if (alone) ha_end_keyread();
   if (aside) table->move_fields(table->field, buf, record);
   int error = compute_quietly();
-  last_.computed.clear();
-  last_.computed.reserve(table->s->blob_fields);
-  for (Field **field = table->vfield; *field != nullptr; field++) {
-    bool is_blob = ((*field)->flags & BLOB_FLAG) != 0 && !(*field)->stored_in_db();
-    if (!is_blob) continue;
-    // The column's own memory is of one row only.
-    auto *blob = static_cast<Field_blob *>(*field);
-    const char *bytes = reinterpret_cast<const char *>(blob->get_ptr());
-    last_.computed.emplace_back(bytes, blob->get_length());
-    blob->set_ptr(blob->get_length(), reinterpret_cast<uchar *>(&last_.computed.back()[0]));
-  }
+  keep_computed(false);
   if (aside) table->move_fields(table->field, record, buf);
   if (alone) ha_start_keyread(index.number);
   return error;
@@ -424,7 +436,7 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
     return finish_read(error, buf);
   }
   Search search = search_of(scan_.key, how);
-  if (int error = begin_check(index, buf, key, how, &search)) return finish_read(error, buf);
+  if (int error = begin_check(index, key, how, &search)) return finish_read(error, buf);
   if (!search.possible) {
     // The place is the end of the index.
     end_scan();

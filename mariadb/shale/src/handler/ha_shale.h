@@ -11,6 +11,7 @@
 #include "codec/key_codec.h"
 #include "codec/row_codec.h"
 #include "engine/cursor.h"
+#include "handler/ahead.h"
 #include "handler/asked.h"
 #include "handler/load.h"
 #include "handler/row_keys.h"
@@ -222,7 +223,7 @@ class ha_shale final : public handler {
     std::string primary;
     std::string value;
     std::string entry;                  // the value of the entry of an index, read by its key
-    std::vector<std::string> computed;  // long values that are in no row
+    std::vector<std::string> computed;  // long values that are in no row, or are new
     // What it has locked, for unlock_row: in the primary index, and in another one.
     struct Locked {
       const Index *index = nullptr;
@@ -242,7 +243,9 @@ class ha_shale final : public handler {
   bool has_beginnings(const Index &index) const;
   bool computes(const Index &index, const uchar *buf) const;
   int compute(const Index &index, uchar *buf);
+  int compute_quietly(enum_vcol_update_mode mode);
   int compute_quietly();
+  void keep_computed(bool for_write);
   bool is_computed_early(const uchar *buf) const;
 
   // Reading (ha_scan)
@@ -305,23 +308,6 @@ class ha_shale final : public handler {
   int check_geometries(const uchar *row);
 
   // Reading ahead (ha_ahead)
-  struct RowAhead {
-    range_id_t range;  // that it is of, in a read of several ranges
-    std::string key;   // of the entry
-    std::string primary;
-    shale_sql::BytesHandle value;
-    std::string_view bytes;  // of the value
-    bool is_point = false;  // of a unique index: the entry has not been read yet
-  };
-  struct Ahead {
-    size_t most = 0;  // how many rows are read next; 0: the scan does not read ahead
-    size_t next = 0;  // of those read
-    int ended = 0;    // what comes after them: an error, or the end
-    std::string key;  // of the entry last shown
-    std::vector<RowAhead> rows;
-    void clear();
-    void grow();
-  };
   bool reads_plainly();
   void read_ahead();
   void end_scan() {
@@ -330,18 +316,13 @@ class ha_shale final : public handler {
     scan_.is_of_prefix = scan_.ends_in_range = scan_.is_of_before = false;
     scan_.cells.reset();
     ahead_.clear();
-    ranges_ = Ranges();
+    ranges_ = shale_sql::Ranges();
   }
   int add_entries(uchar *buf, shale_txn *txn, range_id_t range);
   int fetch_rows(shale_txn *txn), fill_ahead(uchar *buf, shale_txn *txn);
   int step_ahead(uchar *buf);
 
   // Reading several ranges (ha_multi)
-  struct Ranges {
-    bool together = false;   // their rows are read together
-    bool in_range = false;   // the cursor is in one of them
-    bool streaming = false;  // which is of the primary key: rows come straight from the cursor
-  };
   bool may_read_together(uint index, uint flags);
   int begin_range(shale_txn *txn);
   int fill_ranges(uchar *buf, shale_txn *txn);
@@ -384,8 +365,8 @@ class ha_shale final : public handler {
     std::string_view begin, end;  // of the period, as in keys
   };
   int lock_place(const Index &index, std::string_view place);
-  int begin_check(const Index &index, const uchar *buf, const uchar *tuple,
-                  enum ha_rkey_function how, shale_sql::Search *search);
+  int begin_check(const Index &index, const uchar *tuple, enum ha_rkey_function how,
+                  shale_sql::Search *search);
   bool place_of_entry(size_t place, const RowKeys &keys, Place *found) const;
   int lock_place_of(size_t place, const RowKeys &keys);
   int check_entry(const uchar *row, size_t place, const RowKeys &keys);
@@ -411,6 +392,7 @@ class ha_shale final : public handler {
     return references_ == nullptr ? 0 : check_children_of(place, keys, was, is);
   }
   bool is_past(const uchar *row) const;
+  bool has_null_of(const shale_sql::ForeignKey &key, const uchar *row) const;
   int check_parents_of(size_t place, const RowKeys &keys, const uchar *row);
   int check_children_of(size_t place, const RowKeys &keys, const uchar *was, const uchar *is);
   static bool is_changed(const Field *field, const uchar *was, const uchar *is);
@@ -448,8 +430,10 @@ class ha_shale final : public handler {
   int follow(const shale_sql::Link &link, const std::string &key, const ParentRow &parent);
   int follow_rows(const shale_sql::Link &link, const std::string &key, const ParentRow &parent);
   int too_deep(const shale_sql::ForeignKey &key);
-  int change_child(const shale_sql::Link &link, const ParentRow &parent);
-  int compute_for_write();
+  int change_child(const shale_sql::Link &link, const std::string &of_parent,
+                   const ParentRow &parent);
+  bool has_entry(size_t place, const std::string &begin);
+  void compute_for_write();
   int end_child();
   int keep_past();
   bool ends_at_action(const uchar *old_row, const uchar *new_row);
@@ -573,8 +557,8 @@ class ha_shale final : public handler {
   shale_sql::Asked asked_;
   Scan scan_;
   std::vector<std::shared_ptr<FoundCells>> found_cells_;  // by estimates of this statement
-  Ahead ahead_;
-  Ranges ranges_;
+  shale_sql::Ahead ahead_;
+  shale_sql::Ranges ranges_;
   LastRow last_;
   // UPDATE at READ COMMITTED: rows that others have locked are shown as they were committed, and
   // locked only if they match.
@@ -591,7 +575,7 @@ class ha_shale final : public handler {
   ParentsAhead parents_ahead_;
   bool is_exported_ = false;  // the file that FLUSH TABLES ... FOR EXPORT has made is there
   bool is_spatial_ = false;  // an index is SPATIAL
-  bool noted_write_ = false;  // the transaction knows that this table is written
+  uint64_t noted_write_ = 0;  // one above the count of the transaction that knows of writes here
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held
   Load load_;

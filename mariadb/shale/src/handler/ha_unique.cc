@@ -61,18 +61,17 @@ int ha_shale::lock_place(const Index &index, std::string_view place) {
 }
 
 // Before a search: locks the place if it is such a look-up, and bounds it to rows of that place.
-int ha_shale::begin_check(const Index &index, const uchar *buf, const uchar *tuple,
-                          enum ha_rkey_function how, Search *search) {
+int ha_shale::begin_check(const Index &index, const uchar *tuple, enum ha_rkey_function how,
+                          Search *search) {
   asked_.checks_period = false;
   if (index.number == MAX_KEY || lock_mode() != SHALE_LOCK_EXCLUSIVE) return 0;
   const KEY &key = table->key_info[index.number];
   std::string place;
   bool of_hash = is_hash(key) && search->exact;
   if (of_hash) place = search->lower;
-  if (!of_hash && (!is_period(key) || how != HA_READ_AFTER_KEY || asked_.in_range ||
-                   !asked_.keys_only || buf == table->record[0])) {
-    return 0;
-  }
+  // The server has the tuple of such a look-up in a buffer that it uses for no other read.
+  const bool of_server = tuple != nullptr && tuple == table->file->lookup_buffer;
+  if (!of_hash && (!is_period(key) || how != HA_READ_AFTER_KEY || !of_server)) return 0;
   if (!of_hash) {
     uint columns = key.user_defined_key_parts - kPeriodParts;
     index.codec->pack_tuple(tuple, (key_part_map{1} << columns) - 1, &place);

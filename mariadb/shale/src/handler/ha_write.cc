@@ -53,10 +53,12 @@ shale_action ha_shale::insert_action() const {
 
 int ha_shale::begin_row() {
   Trx *trx = this->trx();
-  if (!noted_write_) {
+  // Within LOCK TABLES nobody resets a child's handler between statements.
+  const uint64_t transaction = trx->ended() + 1;
+  if (noted_write_ != transaction) {
     trx->note_writer(shared_->changes);
     if (int error = begin_references()) return error;
-    noted_write_ = true;
+    noted_write_ = transaction;
   }
   shale_txn *txn = nullptr;
   if (int error = note(trx->before_write(&txn))) return error;
@@ -226,7 +228,9 @@ int ha_shale::store_row(const uchar *buf) {
   if (error == 0 || (error == HA_ERR_FOUND_DUPP_KEY && counts_duplicates(ha_thd()))) {
     use_number(buf);
   }
-  if (error == 0 && shared_->def->hidden_key) last_.primary = is_.primary;
+  // A scan's own row stays the one last read: the server may come back to that of a partition to
+  // which it has moved another row meanwhile.
+  if (error == 0 && shared_->def->hidden_key && inited == NONE) last_.primary = is_.primary;
   if (error == 0) count_change(1);
   return error;
 }

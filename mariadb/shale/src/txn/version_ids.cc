@@ -18,18 +18,24 @@ const LEX_CSTRING kSchema = {STRING_WITH_LEN("shale_system")};
 const LEX_CSTRING kTable = {STRING_WITH_LEN("versions")};
 constexpr const char *kName = "shale_system.versions";
 
-constexpr const char *kStatements[] = {
+constexpr const char *kSettings =
     "SET sql_log_bin = 0, sql_mode = 'NO_ENGINE_SUBSTITUTION', enforce_storage_engine = NULL, "
-    "lock_wait_timeout = 10",
-    "CREATE DATABASE IF NOT EXISTS shale_system",
+    "lock_wait_timeout = 10";
+constexpr const char *kMakeSchema = "CREATE DATABASE IF NOT EXISTS shale_system";
+constexpr const char *kMake =
     "CREATE TABLE IF NOT EXISTS shale_system.versions (id BIGINT UNSIGNED NOT NULL PRIMARY KEY, "
     "row_start BIGINT UNSIGNED GENERATED ALWAYS AS ROW START INVISIBLE, "
     "row_end BIGINT UNSIGNED GENERATED ALWAYS AS ROW END INVISIBLE, "
     "PERIOD FOR SYSTEM_TIME (row_start, row_end)) WITH SYSTEM VERSIONING ENGINE=InnoDB "
-    "COMMENT='By its rows, transactions of SHALE get ids of versions; keep it'",
-};
+    "COMMENT='By its rows, transactions of SHALE get ids of versions; keep it'";
+
+// It waits for nobody who has all tables locked. A restored server may have the definition without
+// InnoDB's table, which has nothing to be lost.
+constexpr const char *kLook = "SELECT id FROM shale_system.versions LIMIT 0";
+constexpr const char *kDrop = "DROP TABLE IF EXISTS shale_system.versions";
 
 std::atomic<bool> is_there{false};
+std::atomic<bool> is_sound{false};  // it was opened by this server
 
 // No two transactions have the same, also those that were prepared before the server started.
 uint64_t next_key() {
@@ -75,9 +81,17 @@ Error run_statements() {
   if (mysql_real_connect_local(connection) == nullptr) {
     error = Error(HA_ERR_GENERIC, "no connection to this server");
   }
-  for (const char *statement : kStatements) {
-    if (error) break;
-    if (mysql_real_query(connection, statement, strlen(statement)) == 0) continue;
+  const auto run = [connection](const char *statement) {
+    if (mysql_real_query(connection, statement, strlen(statement)) != 0) return false;
+    mysql_free_result(mysql_store_result(connection));
+    return true;
+  };
+  bool done = !error && run(kSettings);
+  if (done && !run(kLook)) {
+    const bool is_lost = mysql_errno(connection) == ER_NO_SUCH_TABLE_IN_ENGINE;
+    done = (!is_lost || run(kDrop)) && run(kMakeSchema) && run(kMake) && run(kLook);
+  }
+  if (!error && !done) {
     error = Error(HA_ERR_GENERIC, std::string("table ") + kName +
                                       ", which tables with versions by transaction id need, could "
                                       "not be made: " + mysql_error(connection));
@@ -88,7 +102,7 @@ Error run_statements() {
 
 // Makes the table unless it is there.
 Error make_version_table() {
-  if (is_there) return 0;
+  if (is_there && is_sound) return 0;
   Error error;
   // In a thread of its own the connection is none of the user's, whose settings and transaction
   // stay what they are.
@@ -101,7 +115,7 @@ Error make_version_table() {
     my_thread_end();
   });
   maker.join();
-  if (!error) is_there = true;
+  if (!error) is_there = is_sound = true;
   return error;
 }
 

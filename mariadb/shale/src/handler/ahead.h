@@ -1,0 +1,40 @@
+// Rows that a scan has read before they were asked for.
+#pragma once
+
+#include "server.h"
+
+#include "engine/handles.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shale_sql {
+
+struct RowAhead {
+  range_id_t range;  // that it is of, in a read of several ranges
+  std::string key;   // of the entry
+  std::string primary;
+  BytesHandle value;
+  std::string_view bytes;  // of the value
+  bool is_point = false;   // of a unique index: the entry has not been read yet
+};
+
+struct Ahead {
+  size_t most = 0;  // how many rows are read next; 0: the scan does not read ahead
+  size_t next = 0;  // of those read
+  int ended = 0;    // what comes after them: an error, or the end
+  std::string key;  // of the entry last shown
+  std::vector<RowAhead> rows;
+  void clear();
+  void grow();
+};
+
+// Of a read of several ranges.
+struct Ranges {
+  bool together = false;   // their rows are read together
+  bool in_range = false;   // the cursor is in one of them
+  bool streaming = false;  // which is of the primary key: rows come straight from the cursor
+};
+
+}  // namespace shale_sql
