@@ -118,11 +118,15 @@ impl Db {
         run(py, || self.0.checkpoint(&path))
     }
 
-    /// The report as JSON. Raises if anything is damaged.
+    /// The report as JSON. Raises if anything is damaged; then the error has it as `report`.
     fn verify(&self, py: Python<'_>) -> PyResult<String> {
         let report = run(py, || self.0.verify(&mut |_| ()))?;
         match report.damage.first() {
-            Some(damage) => Err(raise(damage.clone())),
+            Some(damage) => {
+                let error = raise(damage.clone());
+                error.value(py).setattr("report", json(&report)?)?;
+                Err(error)
+            }
             None => json(&report),
         }
     }

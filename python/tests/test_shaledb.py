@@ -165,6 +165,22 @@ class Wholes(Case):
                 self.tree[b"a"] = b"4"
         self.assertTrue(issubclass(shaledb.Conflict, shaledb.Retry))
 
+    def test_all_damage_is_told(self) -> None:
+        self.db.wait_idle()
+        for name in ("one", "two"):
+            self.db.tree(name)[b"key"] = b"value"
+        self.db.flush()
+        self.db.wait_idle()
+        tables = list(self.path.glob("*.table"))
+        self.assertGreaterEqual(len(tables), 2)
+        for table in tables:
+            data = bytearray(table.read_bytes())
+            data[10] ^= 1
+            table.write_bytes(data)
+        with self.assertRaises(shaledb.Corruption) as raised:
+            self.db.verify()
+        self.assertEqual(len(json.loads(raised.exception.report)["damage"]), len(tables))
+
     def test_a_database_outlives_its_handle(self) -> None:
         self.tree.put(b"a", b"1", sync=True)
         with self.assertRaises(shaledb.Locked):

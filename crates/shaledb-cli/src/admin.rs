@@ -1,9 +1,9 @@
 //! Commands about whole databases.
 
 use crate::args::{CheckpointOptions, CompactOptions, DbOptions, TreesOptions, WriteFlags};
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::{open, screen};
-use shaledb::VerifyReport;
+use shaledb::{Env, VerifyReport};
 use shaledb_lab::units::{bytes, grouped, three_digits};
 use std::time::Instant;
 
@@ -46,7 +46,12 @@ pub(crate) fn stats(options: &DbOptions, json: bool) -> Outcome {
 
 /// Reads and checks everything.
 pub(crate) fn verify(options: &DbOptions, json: bool) -> Outcome {
-    let db = open::reading(&options.read)?;
+    let db = match open::reading(&options.read) {
+        Err(failure) if failure.exit() == Exit::Corruption => {
+            return examine(options, &failure, json);
+        }
+        db => db?,
+    };
     let start = Instant::now();
     let bar = screen::bytes_bar(Some(0), "verify");
     let report = db.verify(&mut |progress| {
@@ -60,9 +65,34 @@ pub(crate) fn verify(options: &DbOptions, json: bool) -> Outcome {
     Ok(exit)
 }
 
+/// Lists the damage of a database that does not open for it, which is the first of the list.
+fn examine(options: &DbOptions, failure: &Failure, json: bool) -> Outcome {
+    let bar = screen::bytes_bar(Some(0), "verify");
+    let report = shaledb::repair::examine(&Env::os(), &options.read.db, &mut |progress| {
+        bar.set_length(progress.bytes_total);
+        bar.set_position(progress.bytes_done);
+    })?;
+    bar.finish_and_clear();
+    let tell = || -> Outcome<()> {
+        if json {
+            let mut object = failure.object();
+            object["opens"] = false.into();
+            object["manifest"] = serde_json::to_value(report.catalog)?;
+            object["damage"] = serde_json::to_value(&report.files)?;
+            return screen::json(&object);
+        }
+        screen::line(&format!("DAMAGED, so that it does not open: {}", failure.text()))?;
+        screen::line("What `shale repair` would find (it reads large values too):")?;
+        screen::line(report.to_string().trim_end())
+    };
+    tell().map_err(|failure| failure.if_unread(Exit::Corruption))?;
+    Ok(Exit::Corruption)
+}
+
 fn tell(report: &VerifyReport, seconds: f64, json: bool) -> Outcome<()> {
     if json {
         let mut object = serde_json::to_value(report)?;
+        object["opens"] = true.into();
         object["damage"] = report.damage.iter().map(crate::exit::as_json).collect();
         screen::json(&object)?;
     } else {

@@ -35,6 +35,16 @@ pub(crate) enum Exit {
     Stopped = 130,
 }
 
+impl Exit {
+    /// Of what the system has refused.
+    fn of_system(error: &io::Error) -> Exit {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Exit::DiskFull,
+            _ => Exit::Io,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit as u8)
@@ -96,7 +106,8 @@ impl Failure {
 
     /// An error on a file that is not the database's.
     pub(crate) fn file(what: &str, path: &Path, error: &io::Error) -> Failure {
-        Failure::new(Exit::Io, format!("could not {what} {}: {error}", path.display()))
+        let text = format!("could not {what} {}: {error}", path.display());
+        Failure::new(Exit::of_system(error), text)
     }
 
     /// What the command has found, if nobody reads what it prints of that.
@@ -104,7 +115,15 @@ impl Failure {
         if self.quiet { Failure { exit, ..self } } else { self }
     }
 
-    fn object(&self) -> serde_json::Value {
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn object(&self) -> serde_json::Value {
         let mut object = self.details.clone();
         object.insert("error".to_owned(), self.text.as_str().into());
         object.insert("code".to_owned(), (self.exit as u8).into());
@@ -160,7 +179,7 @@ impl From<io::Error> for Failure {
     /// An error of the standard streams.
     fn from(error: io::Error) -> Failure {
         let quiet = error.kind() == io::ErrorKind::BrokenPipe;
-        let exit = if quiet { Exit::Done } else { Exit::Io };
+        let exit = if quiet { Exit::Done } else { Exit::of_system(&error) };
         let text = format!("could not write to the standard output: {error}");
         Failure { quiet, ..Failure::new(exit, text) }
     }

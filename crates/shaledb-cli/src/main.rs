@@ -7,6 +7,7 @@ mod screen;
 mod signals;
 mod bench;
 mod row_flags;
+mod target;
 mod reader;
 mod simulate;
 mod args;

@@ -2,12 +2,13 @@
 
 use crate::args::{GetOptions, ScanOptions};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::target::Target;
 use crate::{open, screen};
 use serde_json::{Map, Value};
 use shaledb::{Scan, Tree};
 use shaledb_cli::text::{Form, escaped, put_json};
 use shaledb_lab::say;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 /// Prints values of keys.
@@ -63,14 +64,23 @@ fn save(tree: &Tree, key: &[u8], path: &Path, json: bool) -> Outcome {
         say::note(&format!("shale: there is no key {}", escaped(key)));
         return Ok(Exit::NotFound);
     };
-    let mut file =
-        std::fs::File::create(path).map_err(|error| Failure::file("create", path, &error))?;
-    // What reading fails with says so itself: damage is no trouble with the output.
-    let bytes = std::io::copy(&mut reader, &mut file).map_err(|error| {
-        error
-            .downcast::<shaledb::Error>()
-            .map_or_else(|error| Failure::file("write the value to", path, &error), Failure::from)
-    })?;
+    let mut target = Target::create(path, true, false)?;
+    let (mut part, mut bytes) = (vec![0; 1 << 20], 0);
+    loop {
+        // What reading fails with says so itself: damage is no trouble with the output.
+        let count = reader.read(&mut part).map_err(|error| {
+            error.downcast::<shaledb::Error>().map_or_else(
+                |error| Failure::file("read the value for", path, &error),
+                Failure::from,
+            )
+        })?;
+        if count == 0 {
+            break;
+        }
+        target.write(&part[..count])?;
+        bytes += count as u64;
+    }
+    target.finish()?;
     if json {
         screen::json(&serde_json::json!({ "output": path, "bytes": bytes }))?;
     }

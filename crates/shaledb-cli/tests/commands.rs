@@ -285,6 +285,8 @@ fn large_values_pass_through_files() {
     let damaged = shale(dir, &["get", "db", "big", "--output", "out"]);
     assert_eq!(code(&damaged), 4, "{}", err(&damaged));
     assert!(err(&damaged).contains(".blob is damaged at byte"), "{}", err(&damaged));
+    assert!(std::fs::read(dir.join("out")).unwrap() == value, "what was there stays");
+    assert!(!dir.join("out.partial").exists());
     let refused = shale(dir, &["get", "db", "big", "--output", "no/such/folder/out"]);
     assert_eq!(code(&refused), 3, "{}", err(&refused));
 }

@@ -76,3 +76,54 @@ fn a_limit_on_space_is_kept_by_commands_that_write() {
     assert_eq!(run(dir, &["get", "db", "key"]).code, Some(1));
     done(dir, &["put", "db", "key", "--file", "value", "--space-limit", "1G"]);
 }
+
+#[test]
+fn a_database_that_does_not_open_is_verified_all_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let db = shaledb::Db::open(dir.join("db"), shaledb::Config::default()).unwrap();
+    for name in ["one", "two"] {
+        let tree = db.tree_or_create(name).unwrap();
+        tree.put(b"key", b"value").unwrap();
+        tree.compact().unwrap();
+    }
+    db.close().unwrap();
+    let mut tables: Vec<_> = std::fs::read_dir(dir.join("db"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "table"))
+        .collect();
+    tables.sort();
+    let [missing, flipped] = &tables[..] else { panic!("{tables:?}") };
+    std::fs::remove_file(missing).unwrap();
+    let mut bytes = std::fs::read(flipped).unwrap();
+    bytes[10] ^= 1;
+    std::fs::write(flipped, bytes).unwrap();
+    let text = run(dir, &["verify", "db"]);
+    assert_eq!(text.code, Some(4), "{}", text.err);
+    let json = run(dir, &["--json", "verify", "db"]);
+    assert_eq!(json.code, Some(4), "{}", json.err);
+    let report: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(report["opens"], false, "{report}");
+    for path in [missing, flipped] {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(text.out.contains(name), "{name}: {}", text.out);
+        let damage = report["damage"].as_array().unwrap();
+        assert!(damage.iter().any(|file| file["name"] == name), "{name}: {report}");
+    }
+}
+
+#[test]
+fn a_full_device_has_a_code_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    assert_eq!(run(dir, &["put", "db", "key", "value"]).code, Some(0));
+    let full = run(dir, &["get", "db", "key", "--output", "/dev/full"]);
+    assert_eq!(full.code, Some(8), "{}", full.err);
+    for args in [&["scan", "db"][..], &["export", "db", "-", "--format", "kv"]] {
+        let device = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shale"));
+        let ran = command.args(args).current_dir(dir).stdout(device).output().unwrap();
+        assert_eq!(ran.status.code(), Some(8), "{args:?}");
+    }
+}

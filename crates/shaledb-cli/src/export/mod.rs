@@ -1,22 +1,21 @@
 //! `export`: a tree as text that `import` reads back.
 //!
-//! - `rows`: a row as text. `target`: the file that is written.
+//! - `rows`: a row as text. The file that is written is in `target`.
 //!
 //! A row that the format cannot hold ends the export, because nobody would notice that it is
 //! missing from the text.
 
 mod rows;
-mod target;
 
 use crate::args::{ExportOptions, Format};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::target::Target;
 use crate::{open, screen};
 use rows::Rows;
 use shaledb_cli::text::Form;
 use shaledb_lab::units::{bytes, grouped};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use target::Target;
 
 /// Writes a tree.
 pub(crate) fn export(options: &ExportOptions, json: bool) -> Outcome {
@@ -35,7 +34,7 @@ pub(crate) fn export(options: &ExportOptions, json: bool) -> Outcome {
     let db = open::reading(&options.read)?;
     let tree = db.tree(&options.name.tree)?;
     let mut scan = tree.scan_with(bounds)?;
-    let mut target = Target::create(options)?;
+    let mut target = Target::create(&options.file, options.force, true)?;
     let bar = screen::bytes_bar(None, "export");
     scan.seek_first()?;
     let (mut count, mut size) = (0u64, 0u64);

@@ -30,6 +30,7 @@ pub use build::{
     entry_of_row,
 };
 pub use core::Settings as SettingsInUse;
+pub(crate) use lifecycle::make_whole;
 pub use lifecycle::{VerifyProgress, VerifyReport};
 pub use options::{Background, OpenOptions, WriteOptions};
 pub use transaction::{

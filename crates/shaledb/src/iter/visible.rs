@@ -26,19 +26,33 @@ const COVERED_STEPS: u32 = 4;
 
 /// Spans of numbers, first and last, of writes that were undone; ascending, none overlaps.
 #[derive(Clone, Debug, Default)]
-pub struct Undone(Option<Arc<[(SeqNo, SeqNo)]>>);
+pub struct Undone(Option<Arc<Vec<(SeqNo, SeqNo)>>>);
 
 impl Undone {
     /// These spans.
     pub fn new(spans: Vec<(SeqNo, SeqNo)>) -> Undone {
         debug_assert!(spans.iter().all(|span| span.0 <= span.1));
         debug_assert!(spans.is_sorted_by(|a, b| a.1 < b.0), "spans ascend and are disjoint");
-        Undone((!spans.is_empty()).then(|| spans.into()))
+        Undone((!spans.is_empty()).then(|| Arc::new(spans)))
     }
 
     /// All of them.
     pub fn spans(&self) -> &[(SeqNo, SeqNo)] {
-        self.0.as_deref().unwrap_or_default()
+        self.0.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// Takes in the numbers from `first` to `last`, the newest there are. Spans that begin later
+    /// are of what `first` undoes too. It copies the list only while somebody else has it: a
+    /// statement may undo each of its rows.
+    pub fn undo(&mut self, first: SeqNo, last: SeqNo) {
+        assert!(first <= last, "something is undone");
+        let spans = Arc::make_mut(self.0.get_or_insert_default());
+        while spans.pop_if(|span| span.0 >= first).is_some() {}
+        match spans.last_mut() {
+            // Beyond `first` if this went back to it before.
+            Some(span) if span.1 + 1 >= first => span.1 = last,
+            _ => spans.push((first, last)),
+        }
     }
 
     /// Whether this number is in one of them.

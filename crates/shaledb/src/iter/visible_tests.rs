@@ -223,3 +223,28 @@ fn errors_come_through_and_leave_no_row() {
     assert!(rows.prev().is_err());
     assert!(!rows.valid());
 }
+
+#[test]
+fn spans_are_undone_in_place() {
+    let mut undone = Undone::default();
+    let mut moved = 0;
+    let mut at = undone.spans().as_ptr();
+    for number in 0..10_000 {
+        undone.undo(10 * number, 10 * number + 3);
+        moved += u32::from(std::mem::replace(&mut at, undone.spans().as_ptr()) != at);
+    }
+    assert_eq!(undone.spans().len(), 10_000);
+    assert!(moved < 40, "the list was copied {moved} times");
+    let scan = undone.clone();
+    // Back to a mark between two, in one, and at the end of one.
+    undone.undo(9_995 * 10 + 5, 100_010);
+    assert_eq!(undone.spans().last(), Some(&(99_955, 100_010)));
+    assert_eq!(undone.spans().len(), 9_997);
+    undone.undo(9_990 * 10 + 2, 100_020);
+    assert_eq!(undone.spans().last(), Some(&(99_900, 100_020)));
+    undone.undo(9_980 * 10 + 4, 100_030);
+    assert_eq!(undone.spans().last(), Some(&(99_800, 100_030)));
+    assert_eq!(undone.spans().len(), 9_981);
+    assert_eq!(scan.spans().len(), 10_000, "a scan goes on with what it has");
+    assert!(scan.has(99_993) && !scan.has(99_994) && undone.has(99_994));
+}

@@ -72,13 +72,15 @@ impl Catalog {
                 return Ok(catalog);
             }
             Err(error @ (Error::Corruption { .. } | Error::NoDatabase(_))) => error,
+            Err(error) if error.is_of_the_device() => error,
             Err(error) => return Err(error),
         };
         let current = manifest::current(&*env.fs, dir).ok();
         if current.is_none() {
             let what = match error {
                 Error::Corruption { what, .. } => what,
-                _ => "it is missing".to_owned(),
+                Error::NoDatabase(_) => "it is missing".to_owned(),
+                error => error.to_string(),
             };
             report.note("CURRENT", None, what);
         }

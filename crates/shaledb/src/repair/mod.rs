@@ -42,7 +42,7 @@ mod run;
 
 pub use options::{RepairOptions, RepairProgress, RepairStep};
 pub use report::{CatalogStanding, FileDamage, LostRange, RepairReport, RepairedTree};
-pub use run::repair;
+pub use run::{examine, repair};
 
 #[cfg(test)]
 #[path = "repair_tests.rs"]

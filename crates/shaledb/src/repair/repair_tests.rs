@@ -2,7 +2,7 @@ use super::*;
 use crate::base::config::{Codec, Codecs, Config, TreeConfig};
 use crate::base::error::Error;
 use crate::db::{Background, Batch, Db, OpenOptions, TransactionOptions, Tree, WriteOptions};
-use crate::fs::mem::{MemClock, MemFs};
+use crate::fs::mem::{Call, CrashMode, Fault, MemClock, MemFs};
 use crate::fs::{Env, Fs};
 use crate::table::format::parse_file_name;
 use crate::version::manifest::{ManifestDump, ManifestLine};
@@ -526,6 +526,68 @@ fn any_single_flip_is_survived() {
             assert!(is_manifest || missing * 4 < total, "{name} at {at}: {missing}, {report}");
         }
     }
+}
+
+#[test]
+fn what_the_device_cannot_read_is_damage() {
+    let (sound, content) = World::new();
+    let kinds = ["CURRENT", "MANIFEST", ".wal"];
+    let is_of = |name: &str| kinds.iter().any(|kind| name.contains(kind));
+    for (name, bytes) in sound.files().into_iter().filter(|(name, _)| is_of(name)) {
+        let bytes = bytes.len() as u64;
+        let world = sound.fork();
+        // The last bytes, whose page is most of the file.
+        world.fs.set_unreadable(&Path::new(DIR).join(&name), bytes - 1..bytes);
+        let options = RepairOptions { env: world.env.clone(), ..RepairOptions::default() };
+        let report = repair(Path::new(DIR), Path::new("/to"), &options, &mut |_| ()).unwrap();
+        assert!(report.files.iter().any(|file| file.name == name), "{name}: {report}");
+        let found = all(&open(&world.env, Path::new("/to")));
+        // Without a manifest trees have other names.
+        let rows = |all: &All| all.values().map(Rows::len).sum::<usize>();
+        let missing = rows(&content).saturating_sub(rows(&found));
+        assert!(missing <= 225, "what is in tables is there: {name}, {missing}, {report}");
+    }
+}
+
+#[test]
+fn a_repair_that_fails_leaves_nothing_and_one_that_is_killed_nothing_that_opens() {
+    let (sound, content) = World::new();
+    let (to, beside) = (Path::new("/to"), Path::new("/to.unfinished"));
+    let run = |world: &World| {
+        let options = RepairOptions { env: world.env.clone(), ..RepairOptions::default() };
+        repair(Path::new(DIR), to, &options, &mut |_| ())
+    };
+    let before = sound.fork();
+    run(&before).unwrap();
+    let changes = before.fs.changes();
+    for nth in 1.. {
+        let world = sound.fork();
+        world.fs.fail(Call::Append, nth, Fault::Full, false);
+        let Err(error) = run(&world) else { break };
+        assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+        assert!(!world.fs.exists(to).unwrap() && !world.fs.exists(beside).unwrap(), "{nth}");
+        assert!(nth < 1000, "it ends");
+    }
+    let mut seen = 0;
+    for nth in (0..changes).step_by(3) {
+        let world = sound.fork();
+        world.fs.crash_after(nth);
+        run(&world).unwrap_err();
+        let fs = world.fs.crash_clone(nth, CrashMode::Torn);
+        let env = Env { fs: Arc::new(fs.clone()), clock: world.env.clock.clone() };
+        let world = World { fs, env: env.clone() };
+        if world.fs.exists(beside).unwrap() {
+            seen += 1;
+            let options = OpenOptions { env, background: Background::Stepped, read_only: false };
+            let error = Db::open_in(beside, Config::default(), options).unwrap_err();
+            assert!(error.to_string().contains("was not completed"), "{error}");
+        }
+        if !world.fs.exists(to).unwrap() {
+            run(&world).unwrap();
+        }
+        assert_eq!(all(&open(&world.env, to)), content, "{nth}");
+    }
+    assert!(seen > 10, "{seen}");
 }
 
 #[test]

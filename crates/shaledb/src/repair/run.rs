@@ -8,13 +8,16 @@ use super::rows::{self, Sources};
 use super::work::{Work, list};
 use crate::base::config::Config;
 use crate::base::error::{Error, Result};
-use crate::db::{Background, Db, OpenOptions};
-use crate::table::format::LOCK;
+use crate::db::{Background, Db, OpenOptions, make_whole};
+use crate::fs::{Env, Fs, Lock};
+use crate::table::format::{Files, LOCK};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Writes what can be salvaged of the database in `from` to a new one in `to`, which must be empty
-/// or absent. See the module for what that is. `from` is not changed, and nobody can write to it
+/// or absent. See the module for what that is. The new one is made in a directory beside `to`, whose
+/// name ends in `.unfinished`, and gets its name when all of it is durable; if that fails it is
+/// removed, and what a killed process left of one is replaced. `from` is not changed, and nobody can write to it
 /// meanwhile; where its lock cannot be had (nothing can be written there, and it has no lock file)
 /// a warning is logged. `progress` is called now and then.
 ///
@@ -51,35 +54,91 @@ pub fn repair(
     options: &RepairOptions,
     progress: &mut dyn FnMut(RepairProgress),
 ) -> Result<RepairReport> {
-    let env = &options.env;
-    let fs = &*env.fs;
+    let fs = &*options.env.fs;
     options.config.validate()?;
+    let files = list(&options.env, from)?;
+    let _lock = lock(fs, from)?;
+    make_whole(fs, to, "repaired database", |to| write(from, &files, to, options, progress))
+}
+
+/// Reads all that a repair of the database in `from` would, and says what is damaged, without
+/// writing anything: for a database that does not open ([`Db::verify`] checks one that does). Values
+/// in files of their own are not read. The report names no trees.
+///
+/// # Errors
+/// [`Error::NoDatabase`] if `from` has no file of a database; [`Error::Locked`] if it is in use.
+/// Damage is no error: it is reported.
+///
+/// ```
+/// # let env = shaledb::Env::memory();
+/// # let options = shaledb::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// # tree.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let files = shaledb::inspect::directory_in(&env, "/db".as_ref())?.files;
+/// # db.close()?;
+/// # let name = &files.iter().find(|file| file.level.is_some()).unwrap().name;
+/// # env.fs.remove(&std::path::Path::new("/db").join(name))?;
+/// let report = shaledb::repair::examine(&env, "/db".as_ref(), &mut |_| ())?;
+/// assert_eq!(&report.files[0].name, name);
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+pub fn examine(
+    env: &Env,
+    from: &Path,
+    progress: &mut dyn FnMut(RepairProgress),
+) -> Result<RepairReport> {
     let files = list(env, from)?;
-    if fs.exists(to)? && !fs.list(to)?.is_empty() {
-        return Err(Error::InvalidArgument(format!(
-            "the directory {} is not empty; name a new one for the repaired database",
-            to.display()
-        )));
-    }
-    let _lock = match fs.lock_shared(&from.join(LOCK)) {
+    let _lock = lock(&*env.fs, from)?;
+    let mut report = RepairReport::default();
+    read(env, from, &files, &mut report, progress)?;
+    Ok(report)
+}
+
+/// The lock of the damaged database; `None` if it cannot be had.
+fn lock(fs: &dyn Fs, from: &Path) -> Result<Option<Box<dyn Lock>>> {
+    match fs.lock_shared(&from.join(LOCK)) {
         // No lock file, no right to open it, or a file system without locks.
         Err(error @ Error::Io { .. }) => {
             tracing::warn!(%error, "the damaged database is read without its lock");
-            None
+            Ok(None)
         }
-        other => Some(other?),
-    };
-    let mut report = RepairReport::default();
-    let mut catalog = Catalog::find(env, from, &files, &mut report)?;
-    let (files, dictionaries) = (&files, None);
+        other => Ok(Some(other?)),
+    }
+}
+
+/// Reads what is left of the files.
+fn read<'a>(
+    env: &'a Env,
+    from: &'a Path,
+    files: &'a Files,
+    report: &mut RepairReport,
+    progress: &mut dyn FnMut(RepairProgress),
+) -> Result<(Catalog, Work<'a>, Sources)> {
+    let mut catalog = Catalog::find(env, from, files, report)?;
+    let dictionaries = None;
     let mut work = Work { env, from, files, bytes_done: 0, bytes_total: 0, rows: 0, dictionaries };
     work.bytes_total = work.total();
-    let mut sources = Sources::read(&mut work, &mut catalog, &mut report, progress)?;
+    let sources = Sources::read(&mut work, &mut catalog, report, progress)?;
     assert_eq!(catalog.complete, report.catalog == CatalogStanding::Sound);
+    Ok((catalog, work, sources))
+}
 
+/// Writes what can be salvaged of these files to a database in `to`.
+fn write(
+    from: &Path,
+    files: &Files,
+    to: &Path,
+    options: &RepairOptions,
+    progress: &mut dyn FnMut(RepairProgress),
+) -> Result<RepairReport> {
+    let env = &options.env;
+    let mut report = RepairReport::default();
+    let (catalog, mut work, mut sources) = read(env, from, files, &mut report, progress)?;
     let config = Config { create: true, ..options.config.clone() };
     let open = OpenOptions { env: env.clone(), background: Background::Stepped, read_only: false };
-    let db = Db::open_in(to, config, open)?;
+    let db = Db::open_any(to, &config, open)?;
     let mut trees = BTreeMap::new();
     for (id, known) in catalog.trees {
         let Some(source) = sources.trees.remove(&id) else { continue };

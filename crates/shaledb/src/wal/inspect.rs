@@ -12,6 +12,8 @@ use std::path::Path;
 
 /// What [`Piece::Damage`] says of zeros to the end of a file.
 const ZEROS: &str = "zeros follow, to the end of the file";
+/// What it says where the device answers with errors.
+const UNREADABLE: &str = "the device cannot read it";
 
 /// A part of a log file, as [`Pieces`] finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +54,7 @@ impl Pieces {
         format: Format,
         plausible: fn(&[u8]) -> bool,
     ) -> Result<Pieces> {
-        let reader = RecordReader::open(fs, path, id, format)?;
+        let reader = RecordReader::open_damaged(fs, path, id, format)?;
         Ok(Pieces { reader, plausible, serial_min: 0, done: false })
     }
 
@@ -75,7 +77,11 @@ impl Pieces {
             let end = self.search()?;
             assert!(end >= offset, "damage ends behind its start");
             let zeros = self.done && offset > 0 && self.reader.has_only_zeros(offset)?;
-            let what = if zeros { ZEROS } else { what };
+            let what = match zeros {
+                _ if self.reader.is_unreadable(offset..end) => UNREADABLE,
+                true => ZEROS,
+                false => what,
+            };
             return Ok(Some(Piece::Damage { offset, bytes: end - offset, what }));
         }
         match self.reader.next()? {

@@ -6,11 +6,15 @@ use super::record::{
 };
 use crate::base::error::{Error, Result};
 use crate::fs::{Fs, ReadFile};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 /// How many bytes are read at a time; more only for a record that is longer.
 const CHUNK_BYTES: usize = 1 << 20;
+
+/// What is read at a time where the device answers with errors, in bytes: less than it fails by.
+const PAGE_BYTES: u64 = 4096;
 
 /// How many bytes of false candidates one search for a sound record checks before it gives up.
 const RESYNC_BYTES_MAX: u64 = 32 << 30;
@@ -71,12 +75,35 @@ pub struct RecordReader {
     /// The part of the file in memory, and where it starts.
     window: Vec<u8>,
     window_at: u64,
+    /// The parts that the device could not read, which count as zeros; `None`: they are errors.
+    unreadable: Option<Vec<Range<u64>>>,
 }
 
 impl RecordReader {
     /// Opens the log file with this number. A header of an unknown version is an error; for a
     /// damaged one see [`RecordReader::header_damaged`].
     pub fn open(fs: &dyn Fs, path: &Path, id: u64, format: Format) -> Result<RecordReader> {
+        RecordReader::start(fs, path, id, format, None)
+    }
+
+    /// As [`RecordReader::open`], of a file that may be damaged: what the device cannot read is no
+    /// error, but zeros, which are no record.
+    pub(super) fn open_damaged(
+        fs: &dyn Fs,
+        path: &Path,
+        id: u64,
+        format: Format,
+    ) -> Result<RecordReader> {
+        RecordReader::start(fs, path, id, format, Some(Vec::new()))
+    }
+
+    fn start(
+        fs: &dyn Fs,
+        path: &Path,
+        id: u64,
+        format: Format,
+        unreadable: Option<Vec<Range<u64>>>,
+    ) -> Result<RecordReader> {
         let file = fs.open(path)?;
         let bytes = file.len()?;
         let seal = Seal::new(format, id);
@@ -88,6 +115,7 @@ impl RecordReader {
             at: FILE_HEADER_BYTES as u64,
             window: Vec::new(),
             window_at: 0,
+            unreadable,
         };
         let start = reader.peek(0, FILE_HEADER_BYTES)?;
         reader.header = check_file_header(format, seal, start);
@@ -142,6 +170,12 @@ impl RecordReader {
     /// Where the file is.
     pub fn path(&self) -> &Path {
         self.file.path()
+    }
+
+    /// Whether the device could not read some of these bytes.
+    pub(super) fn is_unreadable(&self, bytes: Range<u64>) -> bool {
+        let mut parts = self.unreadable.iter().flatten();
+        parts.any(|part| part.start < bytes.end && bytes.start < part.end)
     }
 
     /// The next record, or where and why there is none. Does not move past damage.
@@ -323,8 +357,14 @@ impl RecordReader {
         self.window.resize(target, 0);
         self.window_at = offset;
         let from = offset + have as u64;
-        if let Err(error) = self.file.read_at(from, self.window.get_mut(have..).unwrap_or_default())
-        {
+        let rest = self.window.get_mut(have..).unwrap_or_default();
+        let read = match (self.file.read_at(from, rest), &mut self.unreadable) {
+            (Err(error), Some(unreadable)) if error.is_of_the_device() => {
+                read_by_pages(&*self.file, from, rest, unreadable)
+            }
+            (read, _) => read,
+        };
+        if let Err(error) = read {
             self.window.clear();
             return Err(error);
         }
@@ -337,6 +377,32 @@ impl std::fmt::Debug for RecordReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RecordReader").field("path", &self.path()).field("at", &self.at).finish()
     }
+}
+
+/// Fills `buf` page by page. Pages that the device cannot read are zeros, and noted.
+fn read_by_pages(
+    file: &dyn ReadFile,
+    mut offset: u64,
+    mut buf: &mut [u8],
+    unreadable: &mut Vec<Range<u64>>,
+) -> Result<()> {
+    while !buf.is_empty() {
+        let in_page = (PAGE_BYTES - offset % PAGE_BYTES) as usize;
+        let (page, rest) = buf.split_at_mut(in_page.min(buf.len()));
+        let end = offset + page.len() as u64;
+        match file.read_at(offset, page) {
+            Err(error) if error.is_of_the_device() => {
+                page.fill(0);
+                match unreadable.last_mut() {
+                    Some(last) if last.end == offset => last.end = end,
+                    _ => unreadable.push(offset..end),
+                }
+            }
+            read => read?,
+        }
+        (offset, buf) = (end, rest);
+    }
+    Ok(())
 }
 
 /// The number at `at`, or 0 if the bytes end before it.

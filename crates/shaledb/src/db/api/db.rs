@@ -82,8 +82,14 @@ impl Db {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn open_in(path: impl AsRef<Path>, config: Config, options: OpenOptions) -> Result<Db> {
+        lifecycle::refuse_unfinished(path.as_ref())?;
+        Db::open_any(path.as_ref(), &config, options)
+    }
+
+    /// As [`Db::open_in`], of a directory of any name: for whoever makes a database in it.
+    pub(crate) fn open_any(path: &Path, config: &Config, options: OpenOptions) -> Result<Db> {
         let background = options.background;
-        let core = lifecycle::open(path.as_ref(), &config, options)?;
+        let core = lifecycle::open(path, config, options)?;
         let threads = match background {
             Background::Threads if !core.read_only => Threads::start(&core)?,
             _ => Threads::none(),

@@ -4,21 +4,20 @@
 //! too, and the one being written is copied up to where it is. Under the locks of the leader and of
 //! the manifest only the lists are taken, so writers wait for no copying.
 //!
-//! A checkpoint is made in a directory beside the wanted one, `NAME.unfinished`, and renamed when
-//! all of it is durable: under its name it is complete or not there. What a crash leaves beside it
-//! is never opened, and the next try replaces it.
+//! Under its name a checkpoint is complete or not there: see `unfinished`.
 
+use super::unfinished;
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::db::core::Core;
-use crate::fs::{self, Fs, ReadFile};
+use crate::fs::ReadFile;
 use crate::state::TreeState;
 use crate::table::Blob;
-use crate::table::format::{FileKind, LOCK, parse_file_name};
+use crate::table::format::{FileKind, LOCK};
 use crate::table::meta::FileId;
 use crate::version::edit::Edit;
-use crate::version::manifest::{CURRENT, Manifest};
+use crate::version::manifest::Manifest;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -33,60 +32,17 @@ struct Cut {
     blobs: Vec<Arc<Blob>>,
 }
 
-/// What the name of a checkpoint that is being made ends in.
-const UNFINISHED: &str = ".unfinished";
-
-/// Refuses to open a directory that a checkpoint is, or was, being made in.
-pub(super) fn refuse_unfinished(dir: &Path) -> Result<()> {
-    let name = dir.file_name().unwrap_or_default().to_string_lossy();
-    match name.strip_suffix(UNFINISHED) {
-        None => Ok(()),
-        Some(wanted) => Err(Error::InvalidArgument(format!(
-            "{} is a checkpoint that was not completed, and may lack files; make the checkpoint \
-             `{wanted}` again, which replaces it, or remove it (a database cannot have a name that \
-             ends in {UNFINISHED})",
-            dir.display()
-        ))),
-    }
-}
-
 impl Core {
     pub fn checkpoint(&self, to: &Path) -> Result<()> {
         self.check_writable()?;
         let fs = &*self.env.fs;
-        refuse_unfinished(to)?;
-        let (Some(name), Some(parent)) = (to.file_name(), to.parent()) else {
-            return Err(Error::InvalidArgument(format!(
-                "{} does not end in a name that a checkpoint could have; name a new directory",
-                to.display()
-            )));
-        };
-        if fs.exists(to)? && !fs.list(to)?.is_empty() {
-            return Err(Error::InvalidArgument(format!(
-                "the checkpoint's directory {} is not empty; name a new one",
-                to.display()
-            )));
-        }
-        // With memtables flushed there is little log to copy and to replay.
-        self.flush(None)?;
-        let mut beside = name.to_owned();
-        beside.push(UNFINISHED);
-        let beside = parent.join(beside);
-        let made = fs::create_dirs(fs, parent)?;
-        let build = || -> Result<()> {
-            fs.create_dir_all(&beside)?;
+        unfinished::make(fs, to, "checkpoint", |dir| {
             // Nobody else makes a checkpoint of this name now.
-            let _lock = fs.lock(&beside.join(LOCK))?;
-            clear(fs, &beside)?;
-            let built = self.fill_checkpoint(&beside).and_then(|()| fs.rename(&beside, to));
-            built.inspect_err(|_| {
-                if let Err(error) = clear(fs, &beside).and_then(|()| remove(fs, &beside)) {
-                    tracing::warn!(%error, "what was made of a checkpoint is left");
-                }
-            })
-        };
-        build().inspect_err(|_| fs::remove_dirs(fs, &made))?;
-        fs.sync_dir(parent)
+            let _lock = fs.lock(&dir.join(LOCK))?;
+            // With memtables flushed there is little log to copy and to replay.
+            self.flush(None)?;
+            self.fill_checkpoint(dir)
+        })
     }
 
     fn fill_checkpoint(&self, dir: &Path) -> Result<()> {
@@ -174,28 +130,6 @@ impl Core {
         }
         file.sync()
     }
-}
-
-/// Removes what an earlier try has left, but for the lock file.
-fn clear(fs: &dyn Fs, dir: &Path) -> Result<()> {
-    let entries = fs.list(dir)?;
-    let beside = Path::new(CURRENT).with_extension("tmp");
-    let is_ours = |name: &str| parse_file_name(name).is_some() || Path::new(name) == beside;
-    if let Some(other) = entries.iter().find(|entry| entry.is_dir || !is_ours(&entry.name)) {
-        return Err(Error::InvalidArgument(format!(
-            "the checkpoint is made in {} first, but that has `{}`, which is not part of a \
-             checkpoint; remove it, or give the checkpoint another name",
-            dir.display(),
-            other.name
-        )));
-    }
-    let names = entries.iter().filter(|entry| entry.name != LOCK);
-    names.map(|entry| dir.join(&entry.name)).try_for_each(|path| fs.remove(&path))
-}
-
-fn remove(fs: &dyn Fs, dir: &Path) -> Result<()> {
-    fs.remove(&dir.join(LOCK))?;
-    fs.remove_dir(dir)
 }
 
 fn file(kind: FileKind, id: FileId) -> String {

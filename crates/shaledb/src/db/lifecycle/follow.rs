@@ -54,7 +54,7 @@ pub(crate) fn open_follower(
     env: Env,
 ) -> Result<(Arc<Core>, Follower)> {
     config.validate()?;
-    super::checkpoint::refuse_unfinished(dir)?;
+    super::unfinished::refuse(dir)?;
     if !env.fs.exists(&dir.join(CURRENT))? {
         return Err(Error::NoDatabase(dir.to_owned()));
     }

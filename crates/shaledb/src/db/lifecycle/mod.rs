@@ -2,6 +2,7 @@
 //! closing.
 
 mod files;
+mod unfinished;
 mod checkpoint;
 mod replay;
 mod space;
@@ -14,4 +15,5 @@ mod close;
 
 pub(crate) use follow::{Follower, open_follower};
 pub(crate) use open::open;
+pub(crate) use unfinished::{make as make_whole, refuse as refuse_unfinished};
 pub use verify::{VerifyProgress, VerifyReport};

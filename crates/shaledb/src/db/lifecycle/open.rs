@@ -43,7 +43,6 @@ fn open_valid(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<C
     let door = GuardedFs::new(env.fs, dir, guard.clone());
     let fs: Arc<dyn Fs> = Arc::new(door.clone());
     let env = Env { fs: fs.clone(), ..env };
-    super::checkpoint::refuse_unfinished(dir)?;
     if !fs.exists(&dir.join(CURRENT))? {
         if read_only || !config.create {
             return Err(Error::NoDatabase(dir.to_owned()));

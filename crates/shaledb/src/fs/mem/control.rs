@@ -4,6 +4,7 @@ use super::call::Call;
 use super::crash::CrashMode;
 use super::fault::{Counts, Fault, Pause};
 use super::mem_fs::MemFs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A disk as it was at one moment, with what was not durable then.
@@ -127,6 +128,11 @@ impl MemFs {
             Ok(node) => node.data.lock().flip(offset, xor),
             Err(_) => false,
         }
+    }
+
+    /// Makes bytes of a file ones that the device cannot read: reads of them fail by `EIO`.
+    pub fn set_unreadable(&self, path: &Path, bytes: Range<u64>) {
+        self.inner.lock().faults.set_unreadable(path, bytes);
     }
 
     /// The paths of all files, sorted, with their lengths.

@@ -5,6 +5,7 @@ use super::disk::{Disk, io_error};
 use crate::base::coding;
 use crate::base::error::{Error, Result};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -133,6 +134,8 @@ pub(super) struct Faults {
     pause: Option<Pause>,
     /// Under this directory every call that would change something is refused.
     read_only: Option<PathBuf>,
+    /// Bytes of files that the device cannot read.
+    unreadable: Vec<(PathBuf, Range<u64>)>,
 }
 
 impl Faults {
@@ -157,6 +160,20 @@ impl Faults {
             return Err(io_error(call.op(), path, io::ErrorKind::ReadOnlyFilesystem));
         }
         self.strike(call, path, at, bytes)
+    }
+
+    /// Fails a read that touches bytes which the device cannot read, as Linux does.
+    pub(super) fn check_read(&self, path: &Path, bytes: Range<u64>) -> Result<()> {
+        let touches = |part: &Range<u64>| part.start < bytes.end && bytes.start < part.end;
+        if !self.unreadable.iter().any(|(file, part)| file == path && touches(part)) {
+            return Ok(());
+        }
+        let source = Arc::new(io::Error::from_raw_os_error(libc::EIO));
+        Err(Error::Io { op: Call::Read.op(), path: path.to_owned(), source })
+    }
+
+    pub(super) fn set_unreadable(&mut self, path: &Path, bytes: Range<u64>) {
+        self.unreadable.push((path.to_owned(), bytes));
     }
 
     /// Whether the file is on a medium mounted for reading.

@@ -83,7 +83,10 @@ struct MemLock {
 
 impl ReadFile for MemReadFile {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.fs.inner.lock().enter(Call::Read, &self.path, offset, &[])?;
+        let mut inner = self.fs.inner.lock();
+        inner.enter(Call::Read, &self.path, offset, &[])?;
+        inner.faults.check_read(&self.path, offset..offset + buf.len() as u64)?;
+        drop(inner);
         let data = self.node.data.lock();
         let content = data.bytes();
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());

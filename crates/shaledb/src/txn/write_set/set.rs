@@ -254,14 +254,7 @@ impl WriteSet {
         if mark.next == self.next {
             return;
         }
-        let mut spans: Vec<(SeqNo, SeqNo)> =
-            self.undone.spans().iter().copied().filter(|span| span.0 < mark.next).collect();
-        match spans.last_mut() {
-            // Beyond the mark if this went back to it before.
-            Some(last) if last.1 + 1 >= mark.next => last.1 = self.next - 1,
-            _ => spans.push((mark.next, self.next - 1)),
-        }
-        self.undone = Undone::new(spans);
+        self.undone.undo(mark.next, self.next - 1);
         let mut forgotten = 0;
         for (position, bytes) in self.forgotten.iter_mut().rev().take_while(|of| of.0 > mark.next) {
             forgotten += *bytes;
@@ -306,6 +299,9 @@ impl WriteSet {
                 writes.memtable = Arc::new(new);
             }
         }
+        // Nothing is left in memory that spans from there on would hide.
+        let spans = self.undone.spans().iter().filter(|span| span.0 < self.memory_first);
+        self.undone = Undone::new(spans.copied().collect());
         self.undone_bytes = 0;
     }
 

@@ -1,16 +1,17 @@
-//! The file of an export. It gets its name when it is complete.
+//! A file that a command writes. It gets its name when it is complete.
 
-use crate::args::ExportOptions;
 use crate::exit::{Exit, Failure, Outcome};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// The file that is written, or the standard output.
-pub(super) struct Target {
+pub(crate) struct Target {
     out: Packed,
     /// Of a file: its name and the one it has until it is complete.
     file: Option<(File, PathBuf, PathBuf)>,
+    /// Of a device or a pipe: its name.
+    device: Option<PathBuf>,
 }
 
 type Out = BufWriter<Box<dyn Write>>;
@@ -22,19 +23,21 @@ enum Packed {
 }
 
 impl Target {
-    pub(super) fn create(options: &ExportOptions) -> Outcome<Target> {
-        let path = &options.file;
+    /// Begins the file, or the standard output for `-`; what is there already is overwritten with
+    /// `force`. `packs`: it is compressed if its name says so.
+    pub(crate) fn create(path: &Path, force: bool, packs: bool) -> Outcome<Target> {
         if path == Path::new("-") {
             let out: Box<dyn Write> = Box::new(io::stdout().lock());
-            return Ok(Target { out: Packed::Plain(BufWriter::new(out)), file: None });
+            let out = Packed::Plain(BufWriter::new(out));
+            return Ok(Target { out, file: None, device: None });
         }
         let is_there = std::fs::metadata(path).ok();
         if is_there.as_ref().is_some_and(|meta| !meta.is_file() && !meta.is_dir()) {
             // A device or a pipe has no other name meanwhile, and nothing to be lost.
             let wrong = |error: io::Error| Failure::file("write to", path, &error);
             let file = File::options().write(true).open(path).map_err(wrong)?;
-            let out = packed(path, Box::new(file)).map_err(wrong)?;
-            return Ok(Target { out, file: None });
+            let out = packed(path, packs, Box::new(file)).map_err(wrong)?;
+            return Ok(Target { out, file: None, device: Some(path.to_owned()) });
         }
         if is_there.as_ref().is_some_and(std::fs::Metadata::is_dir) {
             return Err(Failure::usage(format!(
@@ -44,7 +47,7 @@ impl Target {
         }
         // Of a link the file that it leads to.
         let real = &real_path(path)?;
-        if is_there.is_some() && !options.force {
+        if is_there.is_some() && !force {
             return Err(Failure::usage(format!(
                 "{} exists. Name another file, or overwrite it with --force",
                 path.display()
@@ -55,26 +58,27 @@ impl Target {
         let partial = PathBuf::from(name);
         let wrong = |error: io::Error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::usage(format!(
-                "{} exists: another export writes there, or one was killed. If it was, remove \
-                 it, or write over it with --force",
-                partial.display()
+                "{} exists: another command writes there, or one was killed. If it was, remove \
+                 it{}",
+                partial.display(),
+                if force { "" } else { ", or write over it with --force" }
             )),
             _ => Failure::file("create", &partial, &error),
         };
         let mut how = File::options();
         // What is there is emptied when nobody else writes to it.
-        how.write(true).create(options.force).create_new(!options.force).truncate(false);
+        how.write(true).create(force).create_new(!force).truncate(false);
         let file = how.open(&partial).map_err(wrong)?;
         if file.try_lock().is_err() {
             return Err(wrong(io::ErrorKind::AlreadyExists.into()));
         }
         file.set_len(0).map_err(wrong)?;
         let same = file.try_clone().map_err(wrong)?;
-        let out = packed(path, Box::new(file)).map_err(wrong)?;
-        Ok(Target { out, file: Some((same, real.clone(), partial)) })
+        let out = packed(path, packs, Box::new(file)).map_err(wrong)?;
+        Ok(Target { out, file: Some((same, real.clone(), partial)), device: None })
     }
 
-    pub(super) fn write(&mut self, text: &[u8]) -> Outcome<()> {
+    pub(crate) fn write(&mut self, text: &[u8]) -> Outcome<()> {
         let written = match &mut self.out {
             Packed::Plain(out) => out.write_all(text),
             Packed::Gzip(out) => out.write_all(text),
@@ -85,10 +89,13 @@ impl Target {
 
     fn failed(&self, error: &io::Error) -> Failure {
         match &self.file {
-            None => io::Error::new(error.kind(), error.to_string()).into(),
+            None => match &self.device {
+                None => io::Error::new(error.kind(), error.to_string()).into(),
+                Some(device) => Failure::file("write to", device, error),
+            },
             Some((_, _, partial)) if error.kind() == io::ErrorKind::StorageFull => {
                 let text = format!(
-                    "no space is left on the device for {}. Free space, then run the export again",
+                    "no space is left on the device for {}. Free space, then run this again",
                     partial.display()
                 );
                 Failure::new(Exit::DiskFull, text)
@@ -97,8 +104,8 @@ impl Target {
         }
     }
 
-    /// Ends the file and gives it its name.
-    pub(super) fn finish(mut self) -> Outcome<()> {
+    /// Ends the file and gives it its name, durably.
+    pub(crate) fn finish(mut self) -> Outcome<()> {
         let ended = match &mut self.out {
             Packed::Plain(out) => out.flush(),
             Packed::Gzip(out) => out.try_finish().and_then(|()| out.get_mut().flush()),
@@ -107,7 +114,10 @@ impl Target {
         let ended = ended.and_then(|()| match &self.file {
             Some((file, path, partial)) => {
                 file.sync_all()?;
-                std::fs::rename(partial, path)
+                std::fs::rename(partial, path)?;
+                // An absolute path and one in the working directory have a folder too.
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
             }
             None => Ok(()),
         });
@@ -117,10 +127,10 @@ impl Target {
     }
 }
 
-/// Compressed as the name says.
-fn packed(path: &Path, out: Box<dyn Write>) -> io::Result<Packed> {
+/// Compressed as the name says, if it `packs`.
+fn packed(path: &Path, packs: bool, out: Box<dyn Write>) -> io::Result<Packed> {
     let out = BufWriter::with_capacity(256 << 10, out);
-    let extension = path.extension().and_then(|extension| extension.to_str());
+    let extension = path.extension().filter(|_| packs).and_then(|extension| extension.to_str());
     Ok(match extension.map(str::to_ascii_lowercase).as_deref() {
         Some("gz") => {
             Packed::Gzip(flate2::write::GzEncoder::new(out, flate2::Compression::default()))
@@ -144,7 +154,7 @@ fn real_path(path: &Path) -> Outcome<PathBuf> {
 }
 
 impl Drop for Target {
-    /// An export that failed leaves nothing that could be taken for one that did not.
+    /// A command that failed leaves nothing that could be taken for one that did not.
     fn drop(&mut self) {
         if let Some((_, _, partial)) = &self.file {
             let _ = std::fs::remove_file(partial);
