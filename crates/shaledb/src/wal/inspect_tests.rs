@@ -76,3 +76,31 @@ fn zeros_ahead_of_a_writer_are_named_as_such() {
         assert!(matches!(last(), WalLine::Damage { what, .. } if what != ZEROS));
     }
 }
+
+#[test]
+fn records_around_what_the_device_cannot_read_are_sound() {
+    let fs = disk();
+    let mut wal = wal(&fs, 4);
+    // More than is read at a time.
+    let starts: Vec<u64> = (1..=40_000).map(|seq| append(&mut wal, seq, 1, 0)).collect();
+    assert!(wal.bytes() > 2 << 20, "{}", wal.bytes());
+    let bad = 300 * 4096..301 * 4096;
+    fs.set_unreadable(&path(4), bad.clone());
+    let mut seqs = Vec::new();
+    let salvage = salvage(&fs, &path(4), 4, &mut |batch| {
+        seqs.extend(batch.ops.map(|op| op.seq));
+        Ok(())
+    })
+    .unwrap();
+    let first = starts.iter().rposition(|start| *start <= bad.start).unwrap();
+    let next = starts.iter().position(|start| *start >= bad.end).unwrap();
+    assert_eq!(salvage.lost, [starts[first]..starts[next]]);
+    assert_eq!(seqs.len(), 40_000 - (next - first));
+    let damage = WalDump::open(&fs, &path(4), 4).unwrap().map(|line| line.unwrap());
+    let damage: Vec<WalLine> =
+        damage.filter(|line| matches!(line, WalLine::Damage { .. })).collect();
+    assert!(
+        matches!(&damage[..], [WalLine::Damage { what: "the device cannot read it", .. }]),
+        "{damage:?}"
+    );
+}
