@@ -57,7 +57,19 @@ bool ha_shale::reads_plainly() {
 
 // The scan that has begun may read ahead.
 void ha_shale::read_ahead() {
-  if (scan_.index != nullptr && !is_primary(*scan_.index) && reads_plainly()) ahead_.most = 1;
+  if (scan_.index == nullptr || is_primary(*scan_.index) || !reads_plainly()) return;
+  ahead_.most = first_ahead();
+}
+
+// How many rows are read first: as many as the statement wants, if it says so. It may want more, as
+// a condition leaves some out, or fewer.
+size_t ha_shale::first_ahead() const {
+  const TABLE_LIST *place = table->pos_in_table_list;
+  const size_t bytes = std::max<size_t>(stats.mean_rec_length, shown_.row_bytes_guess);
+  if (place == nullptr || place->select_lex == nullptr || bytes == 0) return 1;
+  const ha_rows limit = place->select_lex->master_unit()->lim.get_select_limit();
+  if (limit > kMost) return 1;
+  return std::clamp<size_t>(kMostBytes / bytes, 1, std::max<size_t>(limit, 1));
 }
 
 // Takes entries from the cursor until there are enough; HA_ERR_END_OF_FILE: it has no more.

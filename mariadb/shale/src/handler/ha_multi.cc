@@ -75,7 +75,7 @@ int ha_shale::multi_range_read_init(RANGE_SEQ_IF *ranges, void *parameter, uint 
     // Ranges are bounds of the cursor.
     set_end_range(nullptr);
     bool of_list = (mode & HA_MRR_NO_ASSOCIATION) != 0;
-    ahead_.most = !of_list ? kFirstOfJoin : count > 1 ? kFirstOfList : 1;
+    ahead_.most = !of_list ? kFirstOfJoin : std::max(count > 1 ? kFirstOfList : 1, first_ahead());
     if ((mode & HA_MRR_USE_DEFAULT_IMPL) == 0) {
       status_var_increment(ha_thd()->status_var.ha_mrr_init_count);
     }

@@ -310,6 +310,7 @@ class ha_shale final : public handler {
   // Reading ahead (ha_ahead)
   bool reads_plainly();
   void read_ahead();
+  size_t first_ahead() const;
   void end_scan() {
     scan_.cursor.end();
     scan_.trx = nullptr;
