@@ -66,7 +66,7 @@ bool copy_value(Field *to, Field *from) {
 }
 
 // While it lives all columns of a table are read and written, but for generated ones that no row and
-// no index has: these are not computed, and so cannot fail.
+// no index has, nor others need that are computed: these are not, and so cannot fail.
 class AllThatCounts {
  public:
   explicit AllThatCounts(TABLE *table)
@@ -77,10 +77,16 @@ class AllThatCounts {
     my_bitmap_init(&all_, bits_.data(), table->s->fields);
     bitmap_set_all(&all_);
     for (Field **it = table->vfield; *it != nullptr; it++) {
-      const bool is_of_index = ((*it)->flags & (PART_KEY_FLAG | PART_INDIRECT_KEY_FLAG)) != 0;
-      if (!(*it)->stored_in_db() && !is_of_index) bitmap_clear_bit(&all_, (*it)->field_index);
+      bitmap_clear_bit(&all_, (*it)->field_index);
     }
     table->column_bitmaps_set(&all_, &table->s->all_set);
+    for (Field **it = table->vfield; *it != nullptr; it++) {
+      const bool is_of_index = ((*it)->flags & (PART_KEY_FLAG | PART_INDIRECT_KEY_FLAG)) != 0;
+      if (!(*it)->stored_in_db() && !is_of_index) continue;
+      if (bitmap_fast_test_and_set(&all_, (*it)->field_index)) continue;
+      // With what it is computed of, and so on.
+      (*it)->vcol_info->expr->walk(&Item::register_field_in_read_map, true, table);
+    }
   }
   ~AllThatCounts() { table_->column_bitmaps_set(reads_, writes_); }
   AllThatCounts(const AllThatCounts &) = delete;

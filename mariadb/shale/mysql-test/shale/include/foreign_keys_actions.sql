@@ -20,7 +20,7 @@ select id from t for system_time all force index (v) where v like 'vaaa%';
 check table t extended;
 drop table t;
 create table p (id int primary key);
-create table c (id int primary key, txt text, g text as (concat(id, txt, txt)) stored, key (g(10)),
+create table c (id int primary key, txt text, g text as (concat(txt, txt)) stored, key (g(10)),
   foreign key (id) references p (id) on update cascade);
 create table d (id int primary key, foreign key (id) references c (id) on update cascade);
 insert into p values (1), (2);
@@ -31,6 +31,19 @@ select id, left(g, 10), length(g) from c order by id;
 select * from d;
 check table c extended;
 drop table d, c, p;
+# Columns that are computed of virtual ones
+create table p (id int primary key);
+create table c (id int primary key, pid int, a int, v int as (a + 1) virtual, g int as (v * 2) stored,
+  t text as (concat('t', a)) virtual, u text as (concat(t, t)) stored,
+  c1 int as (a + 5) virtual, c2 int as (c1 + 5) virtual, c3 int as (c2 + 5) virtual, key (c3), key (pid),
+  foreign key (pid) references p (id) on update cascade on delete set null) with system versioning;
+insert into p values (1), (2), (3);
+insert into c (id, pid, a) values (1, 1, 10), (2, 1, 20), (3, 2, 30), (4, 3, 40);
+update p set id = id + 10 order by id desc;
+delete from p where id = 11;
+select id, pid, a, v, g, t, u, c3 from c order by id;
+select id, pid, a, g, u, c3 from c for system_time all order by id, pid;
+drop table c, p;
 # Virtual columns that nobody stores are not computed, and do not fail
 create table p (id int primary key);
 create table c (id int primary key, pid int, d int, v int as (10 div d) virtual, w tinyint as (d + 1000) virtual,
