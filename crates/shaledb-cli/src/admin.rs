@@ -47,8 +47,9 @@ pub(crate) fn stats(options: &DbOptions, json: bool) -> Outcome {
 /// Reads and checks everything.
 pub(crate) fn verify(options: &DbOptions, json: bool) -> Outcome {
     let db = match open::reading(&options.read) {
-        Err(failure) if failure.exit() == Exit::Corruption => {
-            return examine(options, &failure, json);
+        // Damage, what the device cannot read, and tables without what names them.
+        Err(failure) if [Exit::Corruption, Exit::Io, Exit::NoSuch].contains(&failure.exit()) => {
+            return examine(options, failure, json);
         }
         db => db?,
     };
@@ -66,13 +67,18 @@ pub(crate) fn verify(options: &DbOptions, json: bool) -> Outcome {
 }
 
 /// Lists the damage of a database that does not open for it, which is the first of the list.
-fn examine(options: &DbOptions, failure: &Failure, json: bool) -> Outcome {
+fn examine(options: &DbOptions, failure: Failure, json: bool) -> Outcome {
     let bar = screen::bytes_bar(Some(0), "verify");
     let report = shaledb::repair::examine(&Env::os(), &options.read.db, &mut |progress| {
         bar.set_length(progress.bytes_total);
         bar.set_position(progress.bytes_done);
-    })?;
+    });
     bar.finish_and_clear();
+    // What keeps all from being read is told as the open told it.
+    let Ok(report) = report else { return Err(failure) };
+    if report.is_clean() {
+        return Err(failure);
+    }
     let tell = || -> Outcome<()> {
         if json {
             let mut object = failure.object();

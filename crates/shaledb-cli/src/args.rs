@@ -307,7 +307,8 @@ pub(crate) struct GetOptions {
     #[command(flatten)]
     pub(crate) form: Form,
 
-    /// Write the value of one key, of any size, to this file
+    /// Write the value of one key, of any size, to this file, which is replaced when all of it is
+    /// there (FILE.partial until then); `-` is the standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 }
@@ -450,7 +451,8 @@ pub(crate) struct RepairOptions {
     #[command(flatten)]
     pub(crate) read: ReadFlags,
 
-    /// The folder of the new database, which must be empty or not exist
+    /// The folder of the new database, which must be empty or not exist. Until it is whole it is in
+    /// TO.unfinished beside it
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) to: PathBuf,
 }

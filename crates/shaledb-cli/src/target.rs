@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure, Outcome};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// The file that is written, or the standard output.
@@ -114,16 +114,26 @@ impl Target {
         let ended = ended.and_then(|()| match &self.file {
             Some((file, path, partial)) => {
                 file.sync_all()?;
-                std::fs::rename(partial, path)?;
-                // An absolute path and one in the working directory have a folder too.
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+                std::fs::rename(partial, path)
             }
             None => Ok(()),
         });
         ended.map_err(|error| self.failed(&error))?;
-        self.file = None;
-        Ok(())
+        let Some((_, path, _)) = self.file.take() else { return Ok(()) };
+        // A name alone is in the working directory.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        match synced {
+            // Nobody may list it, or its file system has no such sync.
+            Err(error)
+                if ![ErrorKind::PermissionDenied, ErrorKind::InvalidInput]
+                    .contains(&error.kind()) =>
+            {
+                Err(Failure::file("make durable the name of", &path, &error))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -381,6 +381,14 @@ fn a_damaged_database_is_repaired_into_a_new_one() {
     assert_eq!(done(dir, &["get", "new", "key 004999"]), "value 4999 4999\n");
     assert!(done(dir, &["verify", "new"]).starts_with("ok"));
     assert_eq!(code(&shale(dir, &["repair", "db", "new"])), 2, "the folder is not empty");
+    std::fs::create_dir(dir.join("empty")).unwrap();
+    assert_eq!(code(&shale(dir, &["repair", "db", "empty"])), 4);
+    assert_eq!(done(dir, &["get", "empty", "key 004999"]), "value 4999 4999\n");
+    std::fs::create_dir(dir.join("far")).unwrap();
+    std::os::unix::fs::symlink("far", dir.join("link")).unwrap();
+    let refused = shale(dir, &["repair", "db", "link"]);
+    assert_eq!(code(&refused), 2, "{}", err(&refused));
+    assert!(err(&refused).contains("name one that does not exist"), "{}", err(&refused));
     let json = shale(dir, &["--json", "repair", "db", "new2"]);
     assert!(out(&json).contains("\"clean\":false"), "{}", out(&json));
 }

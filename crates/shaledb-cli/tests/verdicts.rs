@@ -105,6 +105,11 @@ fn a_database_that_does_not_open_is_verified_all_the_same() {
     assert_eq!(json.code, Some(4), "{}", json.err);
     let report: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(report["opens"], false, "{report}");
+    std::fs::remove_file(dir.join("db/CURRENT")).unwrap();
+    let lost = run(dir, &["verify", "db"]);
+    assert_eq!(lost.code, Some(4), "{}", lost.err);
+    assert!(lost.out.contains("manifest: lost") || lost.out.contains("CURRENT"), "{}", lost.out);
+    assert_eq!(run(dir, &["verify", "nothing"]).code, Some(6));
     for path in [missing, flipped] {
         let name = path.file_name().unwrap().to_str().unwrap();
         assert!(text.out.contains(name), "{name}: {}", text.out);

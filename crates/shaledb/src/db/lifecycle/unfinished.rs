@@ -41,11 +41,22 @@ pub fn make<T>(
             to.display()
         )));
     };
-    if fs.exists(to)? && !fs.list(to)?.is_empty() {
-        return Err(Error::InvalidArgument(format!(
-            "the {what}'s directory {} is not empty; name a new one",
-            to.display()
-        )));
+    // Gone before there is any work that could be lost.
+    let was_there = fs.exists(to)?;
+    if was_there {
+        if !fs.list(to)?.is_empty() {
+            return Err(Error::InvalidArgument(format!(
+                "the {what}'s directory {} is not empty; name a new one",
+                to.display()
+            )));
+        }
+        fs.remove_dir(to).map_err(|error| {
+            Error::InvalidArgument(format!(
+                "the {what} is made beside {0} and then gets its name, but the empty directory \
+                 {0} cannot be replaced ({error}); name one that does not exist",
+                to.display()
+            ))
+        })?;
     }
     let mut beside = name.to_owned();
     beside.push(UNFINISHED);
@@ -61,7 +72,12 @@ pub fn make<T>(
             }
         })
     };
-    let made = build().inspect_err(|_| fs::remove_dirs(fs, &parents))?;
+    let made = build().inspect_err(|_| {
+        fs::remove_dirs(fs, &parents);
+        if was_there && let Err(error) = fs.create_dir_all(to) {
+            tracing::warn!(%error, "the empty directory for a {what} is gone");
+        }
+    })?;
     fs.sync_dir(parent)?;
     Ok(made)
 }
