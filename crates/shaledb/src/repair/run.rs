@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Writes what can be salvaged of the database in `from` to a new one in `to`, which must be empty
-/// or absent. See the module for what that is. The new one is made in a directory beside `to`, whose
-/// name ends in `.unfinished`, and gets its name when all of it is durable; if that fails it is
-/// removed, and what a killed process left of one is replaced. `from` is not changed, and nobody can write to it
-/// meanwhile; where its lock cannot be had (nothing can be written there, and it has no lock file)
-/// a warning is logged. `progress` is called now and then.
+/// or absent. See the module for what that is. The new one is made in a directory beside `to`,
+/// whose name ends in `.unfinished`, and gets its name when all of it is durable; if that fails it
+/// is removed, and what a killed process left of one is replaced. `from` is not changed, and nobody
+/// can write to it meanwhile; where its lock cannot be had (nothing can be written there, and it
+/// has no lock file) a warning is logged. `progress` is called now and then.
 ///
 /// # Errors
 /// [`Error::NoDatabase`] if `from` has no file of a database; [`Error::InvalidArgument`] if `to`
@@ -62,8 +62,8 @@ pub fn repair(
 }
 
 /// Reads all that a repair of the database in `from` would, and says what is damaged, without
-/// writing anything: for a database that does not open ([`Db::verify`] checks one that does). Values
-/// in files of their own are not read. The report names no trees.
+/// writing anything: for a database that does not open ([`Db::verify`] checks one that does).
+/// Values in files of their own are not read. The report names no trees.
 ///
 /// # Errors
 /// [`Error::NoDatabase`] if `from` has no file of a database; [`Error::Locked`] if it is in use.

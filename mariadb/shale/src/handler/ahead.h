@@ -11,6 +11,10 @@
 
 namespace shale_sql {
 
+constexpr size_t kMostAhead = 128;
+// What the rows of one turn may take, if they are like those of the turn before.
+constexpr size_t kMostBytesAhead = 1 << 20;
+
 struct RowAhead {
   range_id_t range;  // that it is of, in a read of several ranges
   std::string key;   // of the entry
@@ -27,6 +31,7 @@ struct Ahead {
   std::string key;  // of the entry last shown
   std::vector<RowAhead> rows;
   void clear();
+  // How many rows are read in the next turn.
   void grow();
 };
 

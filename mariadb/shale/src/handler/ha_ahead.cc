@@ -13,30 +13,6 @@
 
 using namespace shale_sql;
 
-namespace {
-
-constexpr size_t kMost = 128;
-constexpr size_t kGrowth = 4;
-// What the rows of one turn may take, if they are like those of the turn before.
-constexpr size_t kMostBytes = 1 << 20;
-
-}  // namespace
-
-void Ahead::clear() {
-  most = next = 0;
-  ended = 0;
-  key.clear();
-  rows.clear();
-}
-
-// How many rows are read in the next turn.
-void Ahead::grow() {
-  size_t bytes = 0;
-  for (const RowAhead &row : rows) bytes += row.bytes.size();
-  size_t fit = bytes == 0 ? kMost : std::max<size_t>(1, kMostBytes * rows.size() / bytes);
-  most = std::min({most * kGrowth, kMost, fit});
-}
-
 // Whether functions that the statement calls may write, and by an action of a foreign key to a
 // table that is read here.
 static bool writes_meanwhile(const THD *thd) {
@@ -69,8 +45,8 @@ size_t ha_shale::first_ahead() const {
   if (place == nullptr || place->select_lex == nullptr || bytes == 0) return 1;
   if (place->embedding != nullptr || place->select_lex->leaf_tables.elements != 1) return 1;
   const ha_rows limit = place->select_lex->master_unit()->lim.get_select_limit();
-  if (limit > kMost) return 1;
-  return std::clamp<size_t>(kMostBytes / bytes, 1, std::max<size_t>(limit, 1));
+  if (limit > kMostAhead) return 1;
+  return std::clamp<size_t>(kMostBytesAhead / bytes, 1, std::max<size_t>(limit, 1));
 }
 
 // Takes entries from the cursor until there are enough; HA_ERR_END_OF_FILE: it has no more.

@@ -65,8 +65,8 @@ bool copy_value(Field *to, Field *from) {
   return fits;
 }
 
-// While it lives all columns of a table are read and written, but for generated ones that no row and
-// no index has, nor others need that are computed: these are not, and so cannot fail.
+// While it lives all columns of a table are read and written, but for generated ones that no row
+// and no index has, nor others need that are computed: these are not, and so cannot fail.
 class AllThatCounts {
  public:
   explicit AllThatCounts(TABLE *table)
