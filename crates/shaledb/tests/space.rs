@@ -276,6 +276,52 @@ fn a_transaction_is_refused_as_a_whole() {
     written.collect::<Result<Vec<()>>>().unwrap();
 }
 
+/// A large value is in one file, and in no log and no table beside it.
+#[test]
+fn a_large_value_needs_room_for_itself_alone() {
+    let env = Env::memory();
+    let db = open(&env, config(), Background::Stepped).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    let large = value(1, 5 << 20);
+    let mut batch = Batch::new();
+    batch.put(&tree, b"batch", &large);
+    db.write(&batch, WriteOptions::default()).unwrap();
+    keeps_limit(&env, &db);
+    tree.delete(b"batch").unwrap();
+    // There is room once the other one is gone.
+    tree.put(b"put", &large).unwrap();
+    keeps_limit(&env, &db);
+    assert_eq!(tree.get(b"put").unwrap().unwrap(), large);
+    // Nothing of one that has no room is left.
+    let mut reader = &value(2, 4 << 20)[..];
+    let refused = tree.put_reader(b"more", &mut reader, WriteOptions::default());
+    assert!(refused.unwrap_err().is_space_limit());
+    assert!(tree.put(b"more", &value(2, 4 << 20)).unwrap_err().is_space_limit());
+    assert!(disk_bytes(&env) < 6 << 20, "{}", disk_bytes(&env));
+}
+
+/// How long it is nobody knows while it is read: it waits for merges to make the room that it
+/// turns out to need.
+#[test]
+fn a_large_value_that_is_read_has_room_made_for_it() {
+    // With less than two of them free there is room for a start of each.
+    let sizes = [5 << 19, 3 << 20];
+    for (background, bytes) in
+        [Background::Stepped, Background::Threads].iter().flat_map(|b| sizes.map(|s| (*b, s)))
+    {
+        let env = Env::memory();
+        let db = open(&env, config(), background).unwrap();
+        let tree = db.tree_or_create("t").unwrap();
+        for n in 0..12 {
+            let large = value(n, bytes);
+            let put = tree.put_reader(b"a", &mut &large[..], WriteOptions::default());
+            put.unwrap_or_else(|error| panic!("{n}, {background:?}: {error}\n{}", db.stats()));
+            keeps_limit(&env, &db);
+            assert!(tree.get(b"a").unwrap().unwrap() == large);
+        }
+    }
+}
+
 #[test]
 fn what_a_snapshot_pins_is_refused_and_nothing_hangs() {
     let env = Env::memory();

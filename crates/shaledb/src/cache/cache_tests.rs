@@ -28,6 +28,25 @@ fn holds_no_more_than_its_bound() {
     assert!(cache.entries() > 0);
 }
 
+/// The largest blocks that settings make, in the least memory in which they are of use.
+#[test]
+fn a_small_cache_holds_large_blocks() {
+    for mib in [8u64, 32, 64, 256] {
+        let cache = Arc::new(Cache::<Bytes>::new(mib << 20));
+        let memory = Memory::new(mib << 20, Arc::clone(&cache));
+        memory.set_memtables(mib << 19);
+        for offset in 0..100 {
+            for kib in [600, 1030] {
+                let key = CacheKey { file: kib, offset };
+                cache.insert(&Slot::default(), key, Arc::new(Bytes((kib as usize) << 10)));
+                assert!(cache.has(&key), "{kib} KiB in {mib} MiB");
+            }
+        }
+        // Most of it is in use.
+        assert!(cache.bytes() > cache.capacity() / 3, "{} of {mib} MiB", cache.bytes());
+    }
+}
+
 #[test]
 fn gives_back_what_was_put_in() {
     let cache = Cache::new(1 << 20);

@@ -13,7 +13,10 @@ const SHARDS_MAX: u64 = 64;
 /// What an entry is taken to weigh when the tables of the cache are sized: a key is remembered for
 /// each. A block of 16 KiB; of a multiple of 100 bytes the hot share, 0.97, has whole bytes.
 const UNIT_BYTES: u64 = 16_400;
-/// A shard of fewer entries is made larger instead (quick_cache does so by itself).
+/// A shard of less is made larger instead. It holds nothing that is heavier than itself, and a
+/// block may have a MiB; and memtables may take half of the memory from the cache.
+const SHARD_BYTES_MIN: u64 = 4 << 20;
+/// The fewest units of a shard.
 const SHARD_ENTRIES_MIN: u64 = 32;
 const SHARD_ENTRIES_MAX: u64 = 1 << 18;
 /// A bound for sums.
@@ -36,7 +39,7 @@ impl Steps {
     /// For a cache of so many bytes.
     pub fn of(bytes: u64) -> Steps {
         let mut shards = SHARDS_MAX;
-        while bytes / UNIT_BYTES / shards < SHARD_ENTRIES_MIN && shards > 1 {
+        while bytes / shards < SHARD_BYTES_MIN && shards > 1 {
             shards /= 2;
         }
         let shard = bytes / shards;

@@ -105,7 +105,7 @@ impl<'a> PickInput<'a> {
 
     /// The room that a merge needs beside its inputs.
     pub fn needed(&self, inputs: &[(usize, &[Arc<TableMeta>])], output: usize) -> u64 {
-        room::needed(inputs, output, self.table_bytes(output), self.choice(output).codec)
+        room::needed(inputs, output, self.table_bytes(output), self.choice(output))
     }
 
     /// Whether a merge has the room that it needs.

@@ -4,8 +4,9 @@ use crate::base::config::{Codecs, LEVELS};
 use crate::compaction::check;
 use crate::compaction::picker;
 use crate::compaction::plan::{Busy, Settings, Shape, Space};
+use crate::compaction::policy::chosen::Choice;
 use crate::compaction::room::{at_most, needed, of_largest};
-use crate::table::meta::FileId;
+use crate::table::meta::{FileId, Why};
 use std::sync::Arc;
 
 const TABLE: u64 = 1 << 20;
@@ -139,8 +140,10 @@ fn a_merge_needs_room_for_what_comes_from_above_and_a_stage() {
     let many: Vec<_> = (0..40).map(|at| table(10 + u64::from(at), (at, at), TABLE, 0)).collect();
     let zstd = Codec::Zstd(1);
     let tables = |count: u64| at_most(count * TABLE);
-    let need =
-        |inputs: &[(usize, &[Arc<TableMeta>])], output, codec| needed(inputs, output, TABLE, codec);
+    let need = |inputs: &[(usize, &[Arc<TableMeta>])], output, codec| {
+        let to = Choice { codec, dictionary: true, why: Why::CpuFree };
+        needed(inputs, output, TABLE, to)
+    };
     let one = std::slice::from_ref(&a);
     assert_eq!(need(&[(0, one)], 6, zstd), tables(5));
     assert_eq!(need(&[(0, one), (6, &many)], 6, zstd), tables(5 + 2 + 1));

@@ -142,8 +142,10 @@ impl Core {
     }
 
     /// Writes a value that starts with `start` and goes on with `rest` to a new blob file, durably.
+    /// Room for the rest is asked for as it comes.
     pub fn write_blob(&self, start: &[u8], rest: Option<&mut dyn Read>) -> Result<NewBlob> {
-        self.foresee(start.len() as u64, 1, false)?;
+        check_length(start.len() as u64)?;
+        self.foresee_file(BlobRef { file: 0, bytes: start.len() as u64 }.file_bytes())?;
         let id = self.new_file();
         let path = self.path(FileKind::Blob, id);
         let written = self.fill_blob(id, start, rest).and_then(|reference| {
@@ -167,7 +169,7 @@ impl Core {
     fn fill_blob(&self, id: FileId, start: &[u8], rest: Option<&mut dyn Read>) -> Result<BlobRef> {
         let path = self.path(FileKind::Blob, id);
         let mut writer = BlobWriter::new(self.env_paid_by(Payer::User).fs.create(&path)?, id)?;
-        writer.append(start)?;
+        self.write_part(&mut writer, start, BlobWriter::append)?;
         let mut bytes = start.len() as u64;
         if let Some(rest) = rest {
             let mut part = vec![0; PART_BYTES];
@@ -179,14 +181,36 @@ impl Core {
                     Err(error) => return Err(Error::io("read the value for", &path, error)),
                 };
                 bytes += count as u64;
-                if bytes > VALUE_BYTES_MAX {
-                    return Err(Error::InvalidArgument(format!(
-                        "a value is longer than {VALUE_BYTES_MAX} bytes, the most that is possible"
-                    )));
-                }
-                writer.append(&part[..count])?;
+                check_length(bytes)?;
+                self.write_part(&mut writer, &part[..count], BlobWriter::append)?;
             }
         }
-        writer.finish()
+        self.write_part(&mut writer, &[], |writer, _| writer.finish())
     }
+
+    /// Writes the next part of a value, or its end if the part is empty, once there is room for it.
+    /// Who else writes may take that room meanwhile: then it is waited for again.
+    fn write_part<T>(
+        &self,
+        writer: &mut BlobWriter,
+        mut part: &[u8],
+        write: fn(&mut BlobWriter, &mut &[u8]) -> Result<T>,
+    ) -> Result<T> {
+        loop {
+            self.foresee_file(writer.grows_by(part.len() as u64))?;
+            match write(writer, &mut part) {
+                Err(error) if error.is_space_limit() => {}
+                other => return other,
+            }
+        }
+    }
+}
+
+fn check_length(bytes: u64) -> Result<()> {
+    if bytes > VALUE_BYTES_MAX {
+        return Err(Error::InvalidArgument(format!(
+            "a value is longer than {VALUE_BYTES_MAX} bytes, the most that is possible"
+        )));
+    }
+    Ok(())
 }

@@ -22,7 +22,7 @@ use crate::base::error::Result;
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::base::rank;
-use crate::base::sync::atomic::{AtomicU64, Ordering};
+use crate::base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::base::sync::{Arc, Mutex};
 
 use list_cursor::ListCursor;
@@ -39,6 +39,9 @@ pub struct Memtable {
     first_seq: AtomicU64,
     last_seq: AtomicU64,
     attached: Mutex<Vec<Arc<dyn Any + Send + Sync>>, { rank::ATTACHED }>,
+    /// The memory of what is attached, and the bytes that it keeps outside.
+    attached_bytes: AtomicUsize,
+    outside_bytes: AtomicU64,
 }
 
 impl Default for Memtable {
@@ -56,6 +59,8 @@ impl Memtable {
             first_seq: AtomicU64::new(u64::MAX),
             last_seq: AtomicU64::new(0),
             attached: Mutex::new(Vec::new()),
+            attached_bytes: AtomicUsize::new(0),
+            outside_bytes: AtomicU64::new(0),
         }
     }
 
@@ -131,10 +136,16 @@ impl Memtable {
         self.ranges.all()
     }
 
-    /// The bytes of memory taken: all chunks of the arena, used or not, and the range deletes.
+    /// The bytes of memory taken: all chunks of the arena, used or not, the range deletes, and what
+    /// is attached.
     #[inline]
     pub fn bytes(&self) -> usize {
-        self.list.bytes() + self.ranges.bytes()
+        self.list.bytes() + self.beside_list()
+    }
+
+    #[inline]
+    fn beside_list(&self) -> usize {
+        self.ranges.bytes() + self.attached_bytes.load(Ordering::Relaxed)
     }
 
     /// The bytes of memory taken and in use: about what a flush has to write.
@@ -158,7 +169,7 @@ impl Memtable {
     /// much of some chunks over. Of range deletes all count that are in memory.
     #[inline]
     pub fn is_full(&self, full_bytes: u64, most: u64) -> bool {
-        (self.list.used_bytes() + self.ranges.bytes()) as u64 >= full_bytes
+        (self.list.used_bytes() + self.beside_list()) as u64 >= full_bytes
             || self.bytes() as u64 >= most + Self::chunk_bytes(most)
     }
 
@@ -186,9 +197,19 @@ impl Memtable {
         self.last_seq.load(Ordering::Relaxed)
     }
 
-    /// Keeps `held` for as long as the memtable: what an entry refers to outside of it.
-    pub fn attach<T: Any + Send + Sync>(&self, kept: Arc<T>) {
+    /// Keeps `kept` for as long as the memtable: what an entry refers to outside of it. It takes
+    /// `memory` bytes, and keeps `outside` bytes of files from being removed.
+    pub fn attach<T: Any + Send + Sync>(&self, kept: Arc<T>, memory: usize, outside: u64) {
         self.attached.lock().push(kept);
+        let memory = memory + size_of::<Arc<dyn Any + Send + Sync>>();
+        self.attached_bytes.fetch_add(memory, Ordering::Relaxed);
+        self.outside_bytes.fetch_add(outside, Ordering::Relaxed);
+    }
+
+    /// The bytes of files that are kept from being removed by what is attached.
+    #[inline]
+    pub fn outside_bytes(&self) -> u64 {
+        self.outside_bytes.load(Ordering::Relaxed)
     }
 
     /// What has been attached, of one type.

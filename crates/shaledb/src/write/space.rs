@@ -37,6 +37,10 @@ const TIGHT_SHARE: u64 = 4;
 /// Up to how much log there may be from before the present file: one part in so many of the limit.
 const LOG_SHARE: u64 = 32;
 
+/// Large values that a memtable refers to are at most one part in so many: those that newer ones
+/// hide go with its flush.
+const LARGE_SHARE: u64 = 16;
+
 /// How near the limit the database is.
 ///
 /// ```
@@ -89,6 +93,11 @@ pub fn table_bytes(limit: u64, wanted: u64) -> u64 {
 pub fn old_log_bytes(limit: u64, memtable: u64) -> u64 {
     let usual = 8 * memtable;
     if limit == 0 { usual } else { usual.min((limit / LOG_SHARE).max(memtable)) }
+}
+
+/// The bytes of large values with which a memtable is full: `wanted`, or less.
+pub fn large_bytes(limit: u64, wanted: u64) -> u64 {
+    if limit == 0 { wanted } else { wanted.min(limit / LARGE_SHARE) }
 }
 
 /// From how many bytes on a log whose operations are all in tables is worth a new one, since it

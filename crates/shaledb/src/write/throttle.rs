@@ -25,7 +25,7 @@ const FACTOR_MAX: f64 = 64.0;
 /// What the background work has yet to do, and how fast it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pressure {
-    /// Bytes of all memtables, active and sealed.
+    /// Bytes of all memtables, active and sealed; one full of large values counts as full.
     pub memtable_bytes: u64,
     /// The most bytes that all memtables may have; half of it is the soft limit.
     pub memtable_limit: u64,

@@ -111,8 +111,8 @@ pub struct DictionaryStats {
 
 impl DictionaryStats {
     pub(super) fn of(learned: &Learned) -> Option<DictionaryStats> {
-        let TreeDictionary::With(dictionary) = learned.dictionary() else { return None };
-        let bytes = dictionary.upgrade().map_or(0, |dictionary| dictionary.bytes().len() as u64);
+        let TreeDictionary::With { held, .. } = learned.dictionary() else { return None };
+        let bytes = held.upgrade().map_or(0, |dictionary| dictionary.bytes().len() as u64);
         let (saves_percent, changes) = learned.dictionary_saves();
         Some(DictionaryStats { bytes, saves_percent, changes })
     }

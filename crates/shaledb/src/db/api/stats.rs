@@ -272,7 +272,7 @@ impl Core {
             + totals.get(Counter::BlobBytes);
         let seconds = |counter| totals.get(counter) as f64 / 1e9;
         let memory = [
-            ("memtables", self.memtable_bytes().0),
+            ("memtables", self.memtables().bytes),
             ("indexes_and_filters", self.tables.memory.meta()),
             ("block_cache", self.tables.cache.bytes()),
             ("work", self.tables.memory.work()),

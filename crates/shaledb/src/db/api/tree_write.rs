@@ -45,8 +45,9 @@ impl Tree {
     /// ```
     pub fn put_with(&self, key: &[u8], value: &[u8], options: WriteOptions) -> Result<()> {
         if value.len() as u64 >= u64::from(self.inner.config.blob_bytes) {
-            let mut reader = value;
-            return self.put_reader(key, &mut reader, options);
+            self.check()?;
+            self.core().check_writable()?;
+            return self.put_blob(key, value, None, options);
         }
         self.write_one(Kind::Put, key, value, options)
     }
@@ -162,7 +163,17 @@ impl Tree {
         if start.len() < threshold {
             return self.write_one(Kind::Put, key, &start, options);
         }
-        let blob = self.core().write_blob(&start, Some(reader))?;
+        self.put_blob(key, &start, Some(reader), options)
+    }
+
+    fn put_blob(
+        &self,
+        key: &[u8],
+        start: &[u8],
+        rest: Option<&mut dyn Read>,
+        options: WriteOptions,
+    ) -> Result<()> {
+        let blob = self.core().write_blob(start, rest)?;
         let result = self.write_one(Kind::Blob, key, blob.reference(), options);
         // A commit of unknown outcome may have left the reference in the log.
         if result.is_err() && !self.core().is_poisoned() {

@@ -99,18 +99,22 @@ impl Core {
             return;
         }
         let now = self.env.clock.now_nanos();
-        let Some(seconds) = self.codec_price.due(now) else { return };
+        if !self.codec_price.due(now) {
+            return;
+        }
         let at_rest = self.is_at_rest(now);
         if self.codec_price.stays_at_rest(at_rest) {
             return;
         }
         let trees = self.trees.load();
-        let by_auto = trees.by_id.values().filter(|tree| tree.config.codecs.has_auto());
-        // Of thousands of trees most are idle; they cost a look.
-        let (used, idle): (Vec<_>, Vec<_>) = by_auto.partition(|tree| is_used(tree, seconds));
-        if used.is_empty() && idle.is_empty() {
+        let mut by_auto =
+            trees.by_id.values().filter(|tree| tree.config.codecs.has_auto()).peekable();
+        if by_auto.peek().is_none() {
             return;
         }
+        let seconds = self.codec_price.count(now);
+        // Of thousands of trees most are idle; they cost a look.
+        let (used, idle): (Vec<_>, Vec<_>) = by_auto.partition(|tree| is_used(tree, seconds));
         let loads: Vec<TreeLoad> = used.iter().map(|tree| tree_load(tree)).collect();
         // The steps of a seed are the same on every machine.
         let cores = if self.stepped { 2 } else { self.settings.cores };

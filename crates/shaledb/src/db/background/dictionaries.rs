@@ -11,7 +11,8 @@ use crate::compaction::policy::chosen::Choice;
 use crate::db::core::{Core, TreeCore, TreeDictionary};
 use crate::table::compress::Dictionary;
 use crate::table::write::{self, Used, Verdict};
-use crate::table::{Probed, TableDictionary};
+use crate::table::{Probed, Table, TableDictionary};
+use std::cmp::Reverse;
 
 /// The level of zstd at which dictionaries are judged where the engine chooses the codec.
 const AUTO_LEVEL: i8 = 3;
@@ -20,6 +21,8 @@ const AUTO_LEVEL: i8 = 3;
 const NONE_BYTES_MIN: u64 = 1 << 20;
 /// How many tables are asked for the tree's dictionary.
 const TABLES_ASKED: usize = 3;
+/// And how many of the newest ones, where it is known which one that is.
+const NEWEST_ASKED: usize = 16;
 /// So many tables show how large tables are here.
 const TABLES_TELL: usize = 16;
 /// With less memory nothing is searched for, which takes about 10 MB.
@@ -106,7 +109,7 @@ impl Core {
     /// That a tree has this dictionary, which is kept ready.
     fn with(&self, dictionary: &Arc<Dictionary>) -> TreeDictionary {
         self.tables.dictionaries.keep(dictionary);
-        TreeDictionary::With(Arc::downgrade(dictionary))
+        TreeDictionary::with(dictionary)
     }
 
     /// Notes which dictionary a tree is to have.
@@ -131,26 +134,19 @@ impl Core {
     /// The dictionary of a tree's tables to come. The outer `None`: that is not known yet.
     fn tree_dictionary(&self, tree: &TreeCore) -> Option<Option<Arc<Dictionary>>> {
         let known = tree.levels.lock().learned.dictionary();
-        match known {
+        match &known {
             TreeDictionary::Without => return Some(None),
             TreeDictionary::Unknown => return None,
-            TreeDictionary::With(dictionary) => {
-                if let Some(dictionary) = dictionary.upgrade() {
+            TreeDictionary::With { held, .. } => {
+                if let Some(dictionary) = held.upgrade() {
                     self.tables.dictionaries.keep(&dictionary);
                     return Some(Some(dictionary));
                 }
             }
             TreeDictionary::NotLookedFor => {}
         }
-        // The largest tables have it, if any has.
-        let version = Arc::clone(&tree.state.load().version);
-        let mut tables: Vec<_> = version.levels.iter().flat_map(|l| l.tables()).collect();
-        tables.sort_by_key(|table| std::cmp::Reverse((table.meta.raw_bytes, table.meta.id)));
-        let asked = || tables.iter().take(TABLES_ASKED);
-        // What cannot be read is found out by those who need it.
-        let found = asked().find_map(|table| table.dictionary().ok().flatten());
+        let (found, raw_bytes) = in_tables(tree, known.id());
         let known = found.as_ref().map_or(TreeDictionary::Unknown, |own| self.with(own));
-        let raw_bytes = tables.first().map_or(0, |table| table.meta.raw_bytes);
         tree.levels.lock().learned.found_dictionary(known, raw_bytes);
         found.map(Some)
     }
@@ -166,5 +162,99 @@ impl Core {
             Some(None) => TableDictionary::None,
             None => TableDictionary::OfTable,
         }
+    }
+}
+
+/// The dictionary that tables of a tree have: the one of this number if any of the newest ones has
+/// it, else that of the largest ones. And how large the largest table is. What cannot be read is
+/// found out by those who need it.
+fn in_tables(tree: &TreeCore, id: Option<u32>) -> (Option<Arc<Dictionary>>, u64) {
+    let version = Arc::clone(&tree.state.load().version);
+    let mut tables: Vec<_> = version.levels.iter().flat_map(|l| l.tables()).collect();
+    let of = |table: &&Arc<Table>| table.dictionary().ok().flatten();
+    let mut found = None;
+    if let Some(id) = id {
+        tables.sort_by_key(|table| Reverse(table.meta.id));
+        let may_have =
+            |table: &&&Arc<Table>| matches!(table.meta.codec, Some(Codec::Zstd(_)) | None);
+        let newest = tables.iter().filter(may_have).take(NEWEST_ASKED);
+        found = newest.filter_map(of).find(|own| own.id() == id);
+    }
+    tables.sort_by_key(|table| Reverse((table.meta.raw_bytes, table.meta.id)));
+    let found = found.or_else(|| tables.iter().take(TABLES_ASKED).find_map(of));
+    (found, tables.first().map_or(0, |table| table.meta.raw_bytes))
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use crate::{Background, Codecs, Config, Db, Env, OpenOptions, Tree, TreeConfig};
+
+    /// A document; most of it is as in all others.
+    fn order(_: u64, noise: u64) -> String {
+        format!(
+            "{{\"order_number\":{noise},\"customer\":{{\"name\":\"order-{}\",\"city\":\"Berlin\"}},\
+             \"state\":\"shipped by order\",\"amount\":{}}}",
+            noise % 1009,
+            noise % 97
+        )
+    }
+
+    /// Text of another kind.
+    fn letter(number: u64, noise: u64) -> String {
+        format!(
+            "Dear Sir or Madam, I write to you for the {number}th time, as my parcel has still not \
+             come. It was sent on the {}th of this month. I remain yours faithfully, reader {noise:x}",
+            noise % 28
+        )
+    }
+
+    fn fill(tree: &Tree, prefix: &str, count: u64, of: fn(u64, u64) -> String) {
+        for number in 0..count {
+            let noise = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+            let key = format!("{prefix}{noise:012x}");
+            tree.put(key.as_bytes(), of(number, noise).as_bytes()).unwrap();
+        }
+    }
+
+    fn learned(tree: &Tree) -> (TreeDictionary, (f64, u64)) {
+        let levels = tree.inner.levels.lock();
+        (levels.learned.dictionary(), levels.learned.dictionary_saved())
+    }
+
+    fn made_of(of: fn(u64, u64) -> String) -> Arc<Dictionary> {
+        let rows: Vec<String> = (0..2000).map(|number| of(number, number * 7_919)).collect();
+        let rows: Vec<&[u8]> = rows.iter().map(String::as_bytes).collect();
+        Arc::new(Dictionary::make(&rows[..40].concat(), &rows, 3).unwrap())
+    }
+
+    #[test]
+    fn a_renewed_dictionary_that_has_left_memory_is_not_replaced_by_the_one_before() {
+        let codecs = Codecs::all(Codec::Zstd(3));
+        let tree = TreeConfig { codecs, block_bytes: 4096, ..TreeConfig::default() };
+        // So little memory that one dictionary is kept ready.
+        let (memory_bytes, memtable_bytes) = (8 << 20, 1 << 20);
+        let config = Config { memory_bytes, memtable_bytes, tree, ..Config::default() };
+        let background = Background::Stepped;
+        let options = OpenOptions { env: Env::memory(), background, read_only: false };
+        let db = Db::open_in("/db", config, options).unwrap();
+        let (core, tree) = (db.core(), db.tree_or_create("t").unwrap());
+        fill(&tree, "a", 40_000, order);
+        db.wait_idle().unwrap();
+        let first = learned(&tree).0.id();
+        assert!(first.is_some(), "{}", db.stats());
+        let verdict = Verdict { dictionary: Some(made_of(letter)), saves_percent: 20.0 };
+        core.note_dictionary(&tree.inner, &verdict, 5 << 20);
+        drop(verdict);
+        let (renewed, saved) = learned(&tree);
+        fill(&tree, "b", 4_000, letter);
+        tree.flush().unwrap();
+        core.tables.dictionaries.keep(&made_of(order));
+        let TreeDictionary::With { held, .. } = &renewed else { panic!("it has one") };
+        assert_eq!(held.strong_count(), 0, "another one has taken its place");
+        let largest = in_tables(&tree.inner, None).0.map(|own| own.id());
+        assert_eq!(largest, first, "it is in a small table only");
+        let found = core.tree_dictionary(&tree.inner).flatten().unwrap();
+        assert_eq!((Some(found.id()), learned(&tree).1), (renewed.id(), saved));
     }
 }

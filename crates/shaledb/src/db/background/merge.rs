@@ -133,8 +133,8 @@ impl Core {
         {
             let tables: Vec<_> = tables.iter().map(|table| table.meta.clone()).collect();
             let bytes = plan.table_bytes.saturating_mul(room::PART_TABLES);
-            let codec = plan.choice.codec;
-            return Ok(split::by_tables(&tables, bytes, &|table| room::output_bytes(table, codec)));
+            let to = plan.choice;
+            return Ok(split::by_tables(&tables, bytes, &|table| room::output_bytes(table, to)));
         }
         let tables: Vec<(usize, &Arc<Table>)> = inputs
             .iter()

@@ -9,6 +9,7 @@ use crate::compaction::picker;
 use crate::compaction::plan::{self, Load, Plan};
 use crate::db::core::{Core, Manual, MergeJob, State, TreeCore};
 use crate::memtable::Memtable;
+use crate::version::TreeId;
 use std::ops::Bound;
 
 /// The most trees that are flushed together: each has a file open until it is synced.
@@ -17,6 +18,11 @@ const FLUSH_TREES_MAX: usize = 128;
 /// How often a tree is looked at again because a snapshot that was in the way has ended meanwhile:
 /// not without end, since it is under the scheduler's lock.
 const LOOKS: u32 = 3;
+
+/// How many trees are looked at before others may have the scheduler's lock.
+const TREES_AT_ONCE: usize = 32;
+/// And for how long it is left to them, in nanoseconds.
+const LET_GO_NANOS: u64 = 50_000;
 
 /// The bytes of a tree's sealed memtables; 0 if it has none.
 fn sealed_bytes(tree: &TreeCore) -> u64 {
@@ -40,20 +46,67 @@ pub(crate) enum Job {
     FreeLogs,
 }
 
+/// What there is to do.
+pub(crate) enum Next {
+    /// This, which is marked as running.
+    Job(Job),
+    /// Nothing now.
+    Nothing,
+    /// That is not known yet: not all trees were looked at.
+    LookOn,
+}
+
 impl Core {
     /// The next job, marked as running; `None` if there is nothing to do now.
     pub fn next_job(&self) -> Option<Job> {
         self.renew_codecs();
-        self.next_job_in(&mut self.sched.lock())
+        loop {
+            match self.next_job_in(&mut self.sched.lock()) {
+                Next::Job(job) => return Some(job),
+                Next::Nothing => return None,
+                Next::LookOn => {}
+            }
+            if !self.stepped {
+                // Who waits for the lock is woken by its release, and would come too late.
+                self.env.clock.sleep_nanos(LET_GO_NANOS);
+            }
+        }
     }
 
-    /// As [`Core::next_job`], for who holds the scheduler's lock.
-    pub fn next_job_in(&self, state: &mut State) -> Option<Job> {
+    /// As [`Core::next_job`], for who holds the scheduler's lock, which is to be let go if there is
+    /// more to look at: thousands of trees take long.
+    pub fn next_job_in(&self, state: &mut State) -> Next {
         let now = self.env.clock.now_nanos();
         // A poisoned database can install nothing, and keeps what it has tried to install.
         if state.closing || self.read_only || self.is_poisoned() {
-            return None;
+            return Next::Nothing;
         }
+        if let Some(job) = self.next_chore(state, now) {
+            return Next::Job(job);
+        }
+        let quiet = self.sched.is_quiet(state, now);
+        if quiet && !state.quiet_handled {
+            state.quiet_handled = true;
+            self.codec_price.want();
+            state.look.extend(self.trees.load().by_id.keys());
+            state.making_room += 1;
+            return Next::Job(Job::SealAll);
+        }
+        if state.running_compactions >= self.merges_max(state, now) {
+            return Next::Nothing;
+        }
+        if let Some((job, index)) = state.parts.pop_front() {
+            assert!(index < job.parts.len(), "a job has the part that waits");
+            state.running_compactions += 1;
+            return Next::Job(Job::Part(job, index));
+        }
+        let waits = now < state.compaction_failure.again;
+        let idle = quiet || state.idle_wanted > 0;
+        self.next_compaction(state, idle, waits)
+    }
+
+    /// What comes before all merges, and is wanted.
+    fn next_chore(&self, state: &mut State, now: u64) -> Option<Job> {
         if now >= state.flush_failure.again
             && let Some(trees) = self.next_flush(state)
         {
@@ -70,25 +123,7 @@ impl Core {
             state.making_room += 1;
             return Some(Job::FreeLogs);
         }
-        let quiet = self.sched.is_quiet(state, now);
-        let idle = quiet || state.idle_wanted > 0;
-        if quiet && !state.quiet_handled {
-            state.quiet_handled = true;
-            self.codec_price.want();
-            state.look.extend(self.trees.load().by_id.keys());
-            state.making_room += 1;
-            return Some(Job::SealAll);
-        }
-        if state.running_compactions >= self.merges_max(state, now) {
-            return None;
-        }
-        if let Some((job, index)) = state.parts.pop_front() {
-            assert!(index < job.parts.len(), "a job has the part that waits");
-            state.running_compactions += 1;
-            return Some(Job::Part(job, index));
-        }
-        let waits = now < state.compaction_failure.again;
-        self.next_compaction(state, idle, waits)
+        None
     }
 
     /// Every thread may compact: a merge runs a flush that waits at its yield points, so no thread
@@ -146,36 +181,46 @@ impl Core {
 
     /// Trees take turns, since one may have work all the time; and what an idle time is good for
     /// comes after what is due in all others.
-    fn next_compaction(&self, state: &mut State, idle: bool, waits: bool) -> Option<Job> {
-        let mut found = self.next_of(state, false, waits);
-        if idle {
-            found = found.or_else(|| self.next_of(state, true, waits));
-        } else {
+    fn next_compaction(&self, state: &mut State, idle: bool, waits: bool) -> Next {
+        let mut left = TREES_AT_ONCE;
+        let mut found = self.next_of(state, false, waits, &mut left);
+        if !idle {
             state.idle_look.clear();
+        } else if found.is_none() && left > 0 {
+            found = self.next_of(state, true, waits, &mut left);
         }
-        let (tree, plan) = found?;
+        let Some((tree, plan)) = found else {
+            return if left == 0 { Next::LookOn } else { Next::Nothing };
+        };
         state.busy.entry(tree.id).or_default().start(&plan);
         state.turn = tree.id;
         state.running_compactions += 1;
-        Some(Job::Compact(tree, Box::new(plan)))
+        Next::Job(Job::Compact(tree, Box::new(plan)))
     }
 
     /// Trees whose last compaction has failed come last, and not at all while failures wait for
-    /// their next try: a damaged table of one tree must not keep others from being compacted.
-    fn next_of(&self, state: &mut State, idle: bool, waits: bool) -> Option<(Arc<TreeCore>, Plan)> {
+    /// their next try: a damaged table of one tree must not keep others from being compacted. Looks
+    /// at no more trees than `left`, and counts them off.
+    fn next_of(
+        &self,
+        state: &mut State,
+        idle: bool,
+        waits: bool,
+        left: &mut usize,
+    ) -> Option<(Arc<TreeCore>, Plan)> {
         let trees = self.trees.load();
-        let set = if idle { &state.idle_look } else { &state.look };
-        let after = set.range((Bound::Excluded(state.turn), Bound::Unbounded));
-        let in_turn = after.chain(set.range(..=state.turn)).copied();
-        let (mut looks, failed): (Vec<_>, Vec<_>) =
-            in_turn.partition(|id| !state.failed.contains_key(id));
-        if !waits {
-            looks.extend(failed);
-        }
+        let seen: &State = state;
+        let set = if idle { &seen.idle_look } else { &seen.look };
+        let in_turn = || {
+            let after = set.range((Bound::Excluded(seen.turn), Bound::Unbounded));
+            let all = after.chain(set.range(..=seen.turn)).copied();
+            all.filter(|id| !seen.held.contains_key(id))
+        };
+        let failed = |id: &TreeId| seen.failed.contains_key(id);
+        let again = in_turn().filter(|id| !waits && failed(id));
+        let looks: Vec<_> = in_turn().filter(|id| !failed(id)).chain(again).take(*left).collect();
         for id in looks {
-            if state.held.contains_key(&id) {
-                continue;
-            }
+            *left -= 1;
             let tree = trees.by_id.get(&id);
             let plan =
                 tree.and_then(|tree| self.pick(tree, state.busy.entry(id).or_default(), idle));

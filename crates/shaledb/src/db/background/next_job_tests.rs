@@ -81,3 +81,33 @@ fn what_is_due_comes_before_what_an_idle_time_is_good_for() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn many_trees_are_looked_at_some_at_a_time() -> Result<()> {
+    let (db, [_, last]) = world()?;
+    for n in 0..100 {
+        db.tree_or_create(&format!("of many {n}"))?;
+    }
+    fill(&last, 20)?;
+    while next(&db)?.is_some() {}
+    let core = db.core();
+    let mut state = core.sched.lock();
+    state.look.extend(core.trees.load().by_id.keys());
+    let mut laps = 0;
+    loop {
+        let before = state.look.len();
+        match core.next_job_in(&mut state) {
+            Next::Nothing => break,
+            Next::LookOn => laps += 1,
+            Next::Job(_) => panic!("there is nothing to do"),
+        }
+        assert!(before - state.look.len() <= TREES_AT_ONCE, "{before} {}", state.look.len());
+    }
+    drop(state);
+    assert!(laps >= 3 && core.sched.lock().look.is_empty(), "{laps}");
+    // The one that has something to do is found, wherever it is.
+    fill(&last, 20)?;
+    core.sched.want_looks(core.trees.load().by_id.keys().copied());
+    assert_eq!(next(&db)?.map(|(id, _)| id), Some(last.id()));
+    Ok(())
+}

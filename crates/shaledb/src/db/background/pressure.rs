@@ -9,6 +9,17 @@ use crate::write::level0::Level0;
 use crate::write::space;
 use crate::write::throttle::{self, Pressure, Verdict};
 
+/// What all memtables take.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Memtables {
+    /// Bytes of memory.
+    pub bytes: u64,
+    /// The same, but for those that count as more, since large values are in them.
+    pub weight: u64,
+    /// How many are sealed.
+    pub sealed: usize,
+}
+
 impl Core {
     /// Works out a tree's debt after its tables have changed.
     pub fn note_debt(&self, tree: &TreeCore) {
@@ -42,18 +53,19 @@ impl Core {
         }
     }
 
-    /// The bytes of all memtables, and how many are sealed.
-    pub fn memtable_bytes(&self) -> (u64, usize) {
+    /// What all memtables take.
+    pub fn memtables(&self) -> Memtables {
         let trees = self.trees.load();
-        let mut bytes = 0;
-        let mut sealed = 0;
+        let mut all = Memtables::default();
         for tree in trees.by_id.values() {
             let state = tree.state.load();
-            bytes += state.active.bytes() as u64;
-            bytes += state.sealed.iter().map(|memtable| memtable.bytes() as u64).sum::<u64>();
-            sealed += state.sealed.len();
+            for memtable in state.memtables() {
+                all.bytes += memtable.bytes() as u64;
+                all.weight = all.weight.saturating_add(self.weight(tree, memtable));
+            }
+            all.sealed += state.sealed.len();
         }
-        (bytes, sealed)
+        all
     }
 
     /// Counts what is in memory and has to go to tables, and what the merges need that need the
@@ -86,11 +98,11 @@ impl Core {
     pub fn update_pressure(&self) {
         let now = self.env.clock.now_nanos();
         let state = self.sched.lock();
-        let (memtable_bytes, sealed) = self.memtable_bytes();
+        let Memtables { bytes, weight, sealed } = self.memtables();
         self.count_memtables_in(&state);
         let rate = self.throttle.compaction_rate.load(Relaxed);
         let mut pressure = Pressure {
-            memtable_bytes,
+            memtable_bytes: weight,
             memtable_limit: self.settings.memtables_bytes_max,
             sealed,
             flush_rate: self.throttle.flush_rate.load(Relaxed),
@@ -133,7 +145,7 @@ impl Core {
         self.throttle.set(verdict);
         drop(state);
         // Not under the lock, since the cache may have to make room.
-        self.tables.memory.set_memtables(memtable_bytes + chunk::kept_bytes() as u64);
+        self.tables.memory.set_memtables(bytes + chunk::kept_bytes() as u64);
     }
 }
 

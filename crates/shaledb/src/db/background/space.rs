@@ -79,7 +79,7 @@ impl Core {
             return Some(RoomOfMerge::default());
         }
         let tables = inputs.iter().flat_map(|(_, tables)| tables);
-        let bytes = tables.map(|table| output_bytes(&table.meta, plan.choice.codec)).sum();
+        let bytes = tables.map(|table| output_bytes(&table.meta, plan.choice)).sum();
         let promise = Some(self.space().promise(at_most(bytes))?);
         Some(RoomOfMerge { promise, in_turn: false })
     }
@@ -91,7 +91,7 @@ impl Core {
         inputs: &Inputs,
         stages: &Stages,
     ) -> Option<RoomOfMerge> {
-        let bytes = |table: &TableMeta| output_bytes(table, plan.choice.codec);
+        let bytes = |table: &TableMeta| output_bytes(table, plan.choice);
         let above = inputs.iter().filter(|(level, _)| *level != plan.output_level || *level == 0);
         let above = above.flat_map(|(_, tables)| tables).map(|table| bytes(&table.meta));
         let needed = at_most(above.sum::<u64>() + stages.largest(&bytes));

@@ -2,7 +2,7 @@
 //! log's writers and one that clears up behind them, and a timer for logs that are synced every so
 //! often.
 
-use super::next_job::Job;
+use super::next_job::{Job, Next};
 use crate::base::config::SyncPolicy;
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
@@ -134,10 +134,14 @@ fn work(core: &Core) {
             return;
         }
         // What was wanted since the look above has woken nobody: this one waits only now.
-        if let Some(job) = core.next_job_in(&mut state) {
-            drop(state);
-            run(core, job);
-            continue;
+        match core.next_job_in(&mut state) {
+            Next::Job(job) => {
+                drop(state);
+                run(core, job);
+                continue;
+            }
+            Next::LookOn => continue,
+            Next::Nothing => {}
         }
         let wait = || drop(core.sched.wait_for_work(state, LOOK_EVERY));
         core.tables.helpers.idle_while(wait);

@@ -141,16 +141,17 @@ impl Core {
             debug_assert!(self.durable.load(Ordering::Relaxed) >= next - 1, "a sync covers all");
         }
         let trees = self.trees.load();
-        let full = self.apply(&trees, OpIter::new(group.ops.bytes(), first), None);
+        let mut filled = self.apply(&trees, OpIter::new(group.ops.bytes(), first), None);
+        filled.bytes = filled.bytes.saturating_add(group.ops.bytes().len() as u64);
         leader.next_seq = next;
         self.publish(next - 1);
-        self.after_apply(leader, &trees, group.ops.bytes().len(), full);
+        self.after_apply(leader, &trees, filled);
         Ok(())
     }
 
-    fn after_apply(&self, leader: &mut Leader, trees: &Trees, bytes: usize, full: bool) {
+    fn after_apply(&self, leader: &mut Leader, trees: &Trees, filled: Filled) {
         self.sched.note_write();
-        self.seal_due(leader, trees, bytes, full);
+        self.seal_due(leader, trees, filled);
     }
 
     /// Puts the operations of a prepared transaction, which is committed by the record `seq`, into
@@ -159,35 +160,35 @@ impl Core {
     pub fn apply_decided(&self, ops: &[u8], seq: SeqNo, from: SeqNo) -> Applied<'_> {
         let unfinished = PoisonOnPanic(self);
         let trees = self.trees.load_full();
-        let full = self.apply(&trees, payload::prepared_ops(ops, seq), Some(from));
+        let mut filled = self.apply(&trees, payload::prepared_ops(ops, seq), Some(from));
+        filled.bytes = filled.bytes.saturating_add(ops.len() as u64);
         if !ops.is_empty() {
             self.decided.store(seq, Ordering::Release);
         }
-        Applied { unfinished, trees, seq, bytes: ops.len(), full }
+        Applied { unfinished, trees, seq, filled }
     }
 
-    /// Puts the operations into the memtables; answers whether any of them is now full. With `from`
-    /// the memtables need the log from there on.
+    /// Puts the operations into the memtables; answers whether any of them is now full, and with
+    /// what their large values count as. With `from` the memtables need the log from there on.
     fn apply<'a>(
         &self,
         trees: &Trees,
         ops: impl Iterator<Item = Op<'a>>,
         from: Option<SeqNo>,
-    ) -> bool {
-        let mut current: Option<(&Arc<TreeCore>, Arc<Memtable>)> = None;
-        let mut full = false;
+    ) -> Filled {
+        let mut current: Option<Filling<'_>> = None;
+        let mut filled = Filled::default();
         for op in ops {
             debug_assert!(
                 op.seq > self.visible.load(Ordering::Relaxed),
                 "no read sees half a group"
             );
-            if current.as_ref().is_none_or(|(tree, _)| tree.id != op.tree) {
-                full |= current.is_some_and(|(_, memtable)| self.is_full(&memtable));
+            if current.as_ref().is_none_or(|filling| filling.tree.id != op.tree) {
+                self.count_filling(current.as_ref(), &mut filled);
                 // A tree that was dropped after the batch was made: its operations vanish with it.
-                current =
-                    trees.by_id.get(&op.tree).map(|tree| (tree, tree.state.load().active.clone()));
+                current = trees.by_id.get(&op.tree).map(|tree| Filling::of(tree));
             }
-            let Some((_, memtable)) = &current else {
+            let Some(Filling { memtable, .. }) = &current else {
                 self.forget_blob(&op);
                 continue;
             };
@@ -196,7 +197,18 @@ impl Core {
             }
             self.apply_op(memtable, &op);
         }
-        full | current.is_some_and(|(_, memtable)| self.is_full(&memtable))
+        self.count_filling(current.as_ref(), &mut filled);
+        filled
+    }
+
+    #[inline]
+    fn count_filling(&self, filling: Option<&Filling<'_>>, filled: &mut Filled) {
+        let Some(Filling { tree, memtable, outside }) = filling else { return };
+        filled.full |= self.is_full(tree, memtable);
+        let more = memtable.outside_bytes() - outside;
+        if more > 0 {
+            filled.bytes = filled.bytes.saturating_add(self.weight_outside(tree, more));
+        }
     }
 
     /// Has the blob removed of an operation that vanishes.
@@ -218,13 +230,36 @@ impl Core {
                 memtable.delete_range(op.key, op.value, op.seq, self.first_unseen());
             }
             Kind::Blob => {
-                if let Some(blob) = self.blob_of_ref(op.value) {
-                    memtable.attach(blob);
-                }
+                self.attach_blob(memtable, op.value);
                 memtable.insert(op.key, op.seq, op.kind, op.value);
             }
             _ => memtable.insert(op.key, op.seq, op.kind, op.value),
         }
+    }
+}
+
+/// What was put into memtables.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Filled {
+    /// About how many bytes, large values with what they count as.
+    pub bytes: u64,
+    /// Whether any memtable is full now.
+    pub full: bool,
+}
+
+/// A memtable that operations are put into.
+struct Filling<'a> {
+    tree: &'a TreeCore,
+    memtable: Arc<Memtable>,
+    /// What it kept outside before.
+    outside: u64,
+}
+
+impl Filling<'_> {
+    fn of(tree: &TreeCore) -> Filling<'_> {
+        let memtable = tree.state.load().active.clone();
+        let outside = memtable.outside_bytes();
+        Filling { tree, memtable, outside }
     }
 }
 
@@ -244,18 +279,17 @@ pub(crate) struct Applied<'a> {
     unfinished: PoisonOnPanic<'a>,
     trees: Arc<Trees>,
     seq: SeqNo,
-    bytes: usize,
-    full: bool,
+    filled: Filled,
 }
 
 impl Applied<'_> {
     /// Makes them visible.
     pub fn publish(self, leader: &mut Leader) {
-        let Applied { unfinished, trees, seq, bytes, full } = self;
+        let Applied { unfinished, trees, seq, filled } = self;
         let core = unfinished.0;
         assert!(seq < leader.next_seq, "the record that decides is in the log");
         core.publish(seq);
-        core.after_apply(leader, &trees, bytes, full);
+        core.after_apply(leader, &trees, filled);
         std::mem::forget(unfinished);
     }
 }

@@ -174,4 +174,12 @@ impl Core {
         let (bytes, _) = space::cost(bytes, operations);
         self.admit((bytes, 0), &|| is_delete).map(drop)
     }
+
+    /// As [`Core::foresee`], of so many bytes of a file that users pay for.
+    pub fn foresee_file(&self, bytes: u64) -> Result<()> {
+        if !self.space().is_limited() {
+            return Ok(());
+        }
+        self.admit((bytes, 0), &|| false).map(drop)
+    }
 }

@@ -1,5 +1,6 @@
 //! Sealing memtables: which, when, and that they get flushed.
 
+use super::group::Filled;
 use crate::base::error::Result;
 use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
@@ -15,20 +16,58 @@ const LOG_BYTES_WORTH: u64 = 64 << 10;
 /// After so many memtables' bytes the log goes on in a new file, whatever is sealed.
 const LOG_MEMTABLES: u64 = 2;
 
+/// A memtable is full when the large values in it take as much as so many memtables, in files that
+/// stay until its flush, however many of them newer ones hide.
+const LARGE_MEMTABLES: u64 = 16;
+
+/// But not with less than so many values, or so many bytes of them: where all are new, a flush is
+/// for nothing.
+const LARGE_VALUES_MIN: u64 = 256;
+const LARGE_BYTES_MIN: u64 = 256 << 20;
+
 impl Core {
-    pub fn is_full(&self, memtable: &Memtable) -> bool {
+    #[inline]
+    pub fn is_full(&self, tree: &TreeCore, memtable: &Memtable) -> bool {
         let Settings { memtable_bytes, memtable_full_bytes, .. } = self.settings;
+        let outside = memtable.outside_bytes();
         memtable.is_full(memtable_full_bytes, memtable_bytes)
+            || outside > 0 && outside >= self.outside_bytes_max(tree)
     }
 
-    /// After `bytes` have been written: seals the memtables that are full, the largest one while
+    /// From how many bytes of large values on a memtable is full.
+    fn outside_bytes_max(&self, tree: &TreeCore) -> u64 {
+        let values = u64::from(tree.config.blob_bytes).saturating_mul(LARGE_VALUES_MIN);
+        let usual =
+            (LARGE_MEMTABLES * self.settings.memtable_bytes).max(values.min(LARGE_BYTES_MIN));
+        space::large_bytes(self.space().limit(), usual)
+    }
+
+    /// What so many bytes of large values in a memtable of a tree count as: when they make it full,
+    /// as all that it may take.
+    pub fn weight_outside(&self, tree: &TreeCore, bytes: u64) -> u64 {
+        let most = self.outside_bytes_max(tree).max(1);
+        let weight =
+            u128::from(bytes) * u128::from(self.settings.memtable_bytes) / u128::from(most);
+        u64::try_from(weight).unwrap_or(u64::MAX)
+    }
+
+    /// What a memtable counts as towards what all of them may take: its bytes, or its large values.
+    pub fn weight(&self, tree: &TreeCore, memtable: &Memtable) -> u64 {
+        let bytes = memtable.bytes() as u64;
+        match memtable.outside_bytes() {
+            0 => bytes,
+            outside => bytes.max(self.weight_outside(tree, outside)),
+        }
+    }
+
+    /// After something was written: seals the memtables that are full, the largest one while
     /// all active ones together take more than half of what memtables may, and those that hold back
-    /// the removal of old logs. Looks at all trees, so only if one is `full`, or once for each
+    /// the removal of old logs. Looks at all trees, so only if one is full, or once for each
     /// quarter of a memtable that is written. A log that has become long by what fills no memtable
     /// (trees that were dropped soon, transactions that were prepared and rolled back) is ended.
-    pub fn seal_due(&self, leader: &mut Leader, trees: &Trees, bytes: usize, full: bool) {
-        leader.bytes_since_check += bytes as u64;
-        if !full && leader.bytes_since_check < self.settings.memtable_bytes / 4 {
+    pub fn seal_due(&self, leader: &mut Leader, trees: &Trees, filled: Filled) {
+        leader.bytes_since_check = leader.bytes_since_check.saturating_add(filled.bytes);
+        if !filled.full && leader.bytes_since_check < self.settings.memtable_bytes / 4 {
             return;
         }
         leader.bytes_since_check = 0;
@@ -36,22 +75,22 @@ impl Core {
         let mut full: Vec<&TreeCore> = Vec::new();
         for tree in trees.by_id.values() {
             let memtable = tree.state.load().active.clone();
-            if self.is_full(&memtable) {
+            if self.is_full(tree, &memtable) {
                 full.push(tree);
             } else if !memtable.is_empty() {
-                active.push((memtable.bytes() as u64, tree));
+                active.push((self.weight(tree, &memtable), tree));
             }
         }
-        active.sort_by_key(|(bytes, tree)| (*bytes, tree.id));
-        let mut total: u64 = active.iter().map(|(bytes, _)| bytes).sum();
+        active.sort_by_key(|(weight, tree)| (*weight, tree.id));
+        let mut total: u64 = active.iter().map(|(weight, _)| weight).sum();
         // A chunk that has just begun is no reason.
         let most = self.settings.memtables_bytes_max / 2
             + Memtable::chunk_bytes(self.settings.memtable_bytes);
         while total > most
-            && let Some((bytes, tree)) = active.pop()
+            && let Some((weight, tree)) = active.pop()
         {
             full.push(tree);
-            total -= bytes;
+            total -= weight;
         }
         if let Some(oldest) = self.oldest_log_to_free() {
             let old = |tree: &&TreeCore| tree.first_unflushed().is_some_and(|seq| seq <= oldest);
@@ -136,7 +175,8 @@ impl Core {
 
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
-    use crate::{Background, Config, Db, Env, OpenOptions};
+    use crate::{Background, Config, Db, Env, OpenOptions, TreeConfig};
+    use std::path::Path;
 
     /// In no order, so that the places that are remembered take memory, too.
     fn next(key: &mut u64) -> [u8; 8] {
@@ -193,5 +233,83 @@ mod tests {
         let (taken, used) = (sealed.bytes(), sealed.used_bytes());
         assert!(taken <= 20 << 20, "{taken}");
         assert!(used >= 12 << 20, "{used}");
+    }
+
+    /// With how much of large values a memtable is full here.
+    const LARGE: u64 = 1 << 20;
+    const VALUE: usize = 50_000;
+
+    fn bytes_of_blobs(env: &Env) -> u64 {
+        let files = env.fs.list(Path::new("/db")).unwrap();
+        let blobs = files.iter().filter(|file| file.name.ends_with(".blob"));
+        blobs.map(|file| file.bytes).sum()
+    }
+
+    /// The most that blob files take while one value of each tree is overwritten, so often.
+    fn most_of_overwritten(trees: u32, times: u32) -> u64 {
+        let env = Env::memory();
+        let tree = TreeConfig { blob_bytes: 4096, ..TreeConfig::default() };
+        let config =
+            Config { memory_bytes: 8 << 20, memtable_bytes: 64 << 10, tree, ..Config::default() };
+        let background = Background::Stepped;
+        let options = OpenOptions { env: env.clone(), background, read_only: false };
+        let db = Db::open_in("/db", config, options).unwrap();
+        let open = |tree: u32| db.tree_or_create(&tree.to_string()).unwrap();
+        let trees: Vec<_> = (0..trees).map(open).collect();
+        let mut most = 0;
+        for time in 0..times {
+            for tree in &trees {
+                tree.put(b"a", &vec![time as u8; VALUE]).unwrap();
+                while db.step().unwrap() {}
+                most = bytes_of_blobs(&env).max(most);
+            }
+        }
+        for tree in &trees {
+            assert_eq!(tree.get(b"a").unwrap().unwrap(), vec![(times - 1) as u8; VALUE]);
+        }
+        most
+    }
+
+    #[test]
+    fn large_values_that_newer_ones_hide_go_before_they_are_many() {
+        let most = most_of_overwritten(1, 200);
+        assert!(most <= 2 * LARGE, "{most}");
+    }
+
+    /// No memtable is full, but all of them together are.
+    #[test]
+    fn large_values_of_many_trees_that_newer_ones_hide_go_too() {
+        let most = most_of_overwritten(30, 20);
+        assert!(most <= 9 * LARGE, "{most}");
+    }
+
+    /// No thread flushes: who writes has to wait for it.
+    #[test]
+    fn large_values_wait_for_the_flush_of_those_before() {
+        let db = opened(8 << 20, 64 << 10);
+        let config = TreeConfig { blob_bytes: 4096, ..TreeConfig::default() };
+        let tree = db.create_tree("t", config).unwrap();
+        let mut sealed = 0;
+        for _ in 0..200 {
+            tree.put(b"a", &[7; VALUE]).unwrap();
+            sealed = tree.inner.state.load().sealed.len().max(sealed);
+        }
+        assert!((1..=4).contains(&sealed), "{sealed}");
+    }
+
+    #[test]
+    fn handles_of_blobs_are_memory_of_memtables() {
+        let db = opened(64 << 20, 64 << 10);
+        let config = TreeConfig { blob_bytes: 4096, ..TreeConfig::default() };
+        let tree = db.create_tree("t", config).unwrap();
+        tree.put(b"a", b"").unwrap();
+        let memtable = tree.inner.state.load().active.clone();
+        let (bytes, used) = (memtable.bytes(), memtable.used_bytes());
+        for _ in 0..20 {
+            tree.put(b"a", &[7; 4096]).unwrap();
+        }
+        assert_eq!(memtable.outside_bytes(), 20 * (4096 + 40));
+        assert!(memtable.bytes() >= bytes + 20 * 150, "{}", memtable.bytes() - bytes);
+        assert!(memtable.used_bytes() < used + 20 * 100, "what a flush writes is less");
     }
 }

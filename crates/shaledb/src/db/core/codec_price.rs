@@ -4,7 +4,10 @@ use crate::base::activity::Activity;
 use crate::base::rank;
 use crate::base::stats::{Counter, Totals};
 use crate::base::sync::Mutex;
-use crate::base::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+use crate::base::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use crate::compaction::policy::auto::{EVERY_NANOS, Price, SECONDS, Window};
 
 /// After so many looks at rest nothing changes.
@@ -13,7 +16,10 @@ const RESTS: u8 = 8;
 /// When codecs were chosen last, and by what.
 #[derive(Default)]
 pub(crate) struct CodecPrice {
+    /// When it was looked at last whether they are to be chosen; 0 before the first time.
     at: AtomicU64,
+    /// Up to when what was done has been counted: while it is at rest nobody counts.
+    counted: AtomicU64,
     /// Whether they are to be chosen at the next look, however soon it comes.
     wanted: AtomicBool,
     /// Whether it was at rest then, and before.
@@ -129,19 +135,27 @@ impl Sums {
 }
 
 impl CodecPrice {
-    /// Whether it is time to choose again; then the caller does, and the seconds since the last
-    /// time are told.
-    pub fn due(&self, now: u64) -> Option<f64> {
-        let last = self.at.load(Relaxed);
+    /// Whether it is time to look whether to choose again; then the caller does.
+    pub fn due(&self, now: u64) -> bool {
+        let last = self.at.load(Acquire);
         if last == 0 {
             // From here on it is known how long what is counted took.
-            self.at.store(now.max(1), Relaxed);
-            return None;
+            self.counted.store(now.max(1), Relaxed);
+            self.at.store(now.max(1), Release);
+            return false;
         }
         let wanted = now > last && self.wanted.swap(false, Relaxed);
-        let due = (wanted || now.saturating_sub(last) >= EVERY_NANOS)
-            && self.at.compare_exchange(last, now, Relaxed, Relaxed).is_ok();
-        due.then(|| now.saturating_sub(last) as f64 / 1e9)
+        (wanted || now.saturating_sub(last) >= EVERY_NANOS)
+            && self.at.compare_exchange(last, now, Release, Relaxed).is_ok()
+    }
+
+    /// How many seconds what has been done since the last count took; to be called when it is
+    /// counted, after [`CodecPrice::due`].
+    pub fn count(&self, now: u64) -> f64 {
+        let before = self.counted.swap(now, Relaxed);
+        assert!(before > 0, "what is due has a beginning");
+        // Another thread may have counted since this one has looked at the clock.
+        now.saturating_sub(before).max(1) as f64 / 1e9
     }
 
     /// Has them chosen at the next look: the load has just ended.
@@ -183,5 +197,54 @@ impl CodecPrice {
     /// What was so last.
     pub fn last(&self) -> Price {
         self.state.lock().price
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use crate::base::stats::Recorder;
+    use crate::compaction::policy::auto;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A look, and the window by which codecs are chosen if they are.
+    fn look(price: &CodecPrice, recorder: &Recorder, now: u64, at_rest: bool) -> Option<Window> {
+        if !price.due(now) || price.stays_at_rest(at_rest) {
+            return None;
+        }
+        let mut seen = None;
+        let seconds = price.count(now);
+        let totals = || recorder.totals();
+        price.renew(totals, (seconds, at_rest), (2.0, 2.0), |window, before| {
+            seen = Some(*window);
+            auto::price(window, before, &[])
+        });
+        seen
+    }
+
+    #[test]
+    fn what_was_done_in_a_rest_is_not_of_the_moment_after_it() {
+        let (price, recorder) = (CodecPrice::default(), Recorder::new());
+        let mut now = SECOND;
+        let mut look = |nanos: u64, at_rest: bool, busy: f64| {
+            now += nanos;
+            recorder.add(Counter::BackgroundNanos, (nanos as f64 * busy) as u64);
+            look(&price, &recorder, now, at_rest)
+        };
+        look(0, false, 0.0);
+        for _ in 0..8 {
+            assert!(
+                look(EVERY_NANOS, false, 0.5).is_some_and(|seen| (seen.busy - 0.5).abs() < 0.01)
+            );
+        }
+        // Helping readers counts as work.
+        let chosen = (0..400).filter(|_| look(EVERY_NANOS, true, 0.5).is_some()).count();
+        assert_eq!(chosen, usize::from(RESTS));
+        let busy = look(EVERY_NANOS, false, 0.5).unwrap().busy;
+        assert!((busy - 0.5).abs() < 0.01, "{busy} of 2 threads");
+        // What comes then counts soon.
+        let last = (0..8).filter_map(|_| look(EVERY_NANOS, false, 1.0)).last();
+        assert!(last.is_some_and(|seen| seen.busy > 0.9), "{last:?}");
     }
 }

@@ -23,6 +23,7 @@ use crate::base::sync::{Arc, Mutex};
 use crate::fs::guard::{Guard, GuardedFs};
 use crate::fs::ledger::{Ledger, Payer};
 use crate::fs::{Env, Fs, Lock};
+use crate::memtable::Memtable;
 use crate::table::TableEnv;
 use crate::table::blob::{Blob, BlobRef};
 use crate::table::format::{FileKind, file_name};
@@ -240,6 +241,14 @@ impl Core {
     /// The handle of the blob file that a reference names.
     pub fn blob_of_ref(&self, reference: &[u8]) -> Option<Arc<Blob>> {
         Some(self.blob(BlobRef::decode(reference)?.file))
+    }
+
+    /// Has a memtable keep the blob file that an entry of it refers to; answers with its handle.
+    pub fn attach_blob(&self, memtable: &Memtable, reference: &[u8]) -> Option<Arc<Blob>> {
+        let reference = BlobRef::decode(reference)?;
+        let blob = self.blob(reference.file);
+        memtable.attach(blob.clone(), blob.memory_bytes(), reference.file_bytes());
+        Some(blob)
     }
 
     /// To be called once: when a snapshot ends for which something was kept, background work looks

@@ -6,7 +6,7 @@ use crate::compaction::policy::auto::{LEVEL_SECONDS, LevelLoad};
 use crate::compaction::policy::candidates::{Costs, index_of};
 use crate::table::compress::Dictionary;
 use crate::table::write::was_small;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 /// Smaller tables tell nothing, in bytes before compression.
 const TABLE_BYTES_MIN: u64 = 64 << 10;
@@ -85,8 +85,23 @@ pub(crate) enum TreeDictionary {
     Unknown,
     /// It is better without.
     Without,
-    /// This one. Tables have it as well, if it is no longer in memory.
-    With(Weak<Dictionary>),
+    /// The one of this number. Tables have it as well, if it is no longer in memory.
+    With { id: u32, held: Weak<Dictionary> },
+}
+
+impl TreeDictionary {
+    /// This one.
+    pub fn with(dictionary: &Arc<Dictionary>) -> TreeDictionary {
+        TreeDictionary::With { id: dictionary.id(), held: Arc::downgrade(dictionary) }
+    }
+
+    /// The number of the dictionary, if there is one.
+    pub fn id(&self) -> Option<u32> {
+        match self {
+            TreeDictionary::With { id, .. } => Some(*id),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -125,14 +140,11 @@ impl Learned {
 
     /// Notes what was decided on the dictionary, and whether that is a change.
     pub fn has_dictionary(&mut self, dictionary: TreeDictionary, saves: (f64, u64)) -> bool {
-        let same = match (&self.dictionary, &dictionary) {
-            (TreeDictionary::With(one), TreeDictionary::With(other)) => Weak::ptr_eq(one, other),
-            (TreeDictionary::With(_), _) | (_, TreeDictionary::With(_)) => false,
-            _ => true,
-        };
+        // Read again from a table it is in memory anew.
+        let same = self.dictionary.id() == dictionary.id();
         self.dictionary = dictionary;
         self.saves_percent = Some(saves.0);
-        let has_one = matches!(self.dictionary, TreeDictionary::With(_));
+        let has_one = self.dictionary.id().is_some();
         if !same || self.saved.0 == 0.0 || was_small(self.saved.1, saves.1) {
             self.saved = saves;
         } else if !has_one {
@@ -148,10 +160,11 @@ impl Learned {
     }
 
     /// Notes what the tables have said about the dictionary, which was made for tables of so many
-    /// bytes before compression.
+    /// bytes before compression. What the one before has saved stays what one has to save: if it is
+    /// not in tables yet, an older one that is there must not pass for as good.
     pub fn found_dictionary(&mut self, dictionary: TreeDictionary, raw_bytes: u64) {
         let decided = match &self.dictionary {
-            TreeDictionary::With(has) => has.strong_count() > 0,
+            TreeDictionary::With { held, .. } => held.strong_count() > 0,
             TreeDictionary::Without => true,
             TreeDictionary::Unknown | TreeDictionary::NotLookedFor => false,
         };
@@ -159,8 +172,11 @@ impl Learned {
             // By another thread meanwhile.
             return;
         }
+        let had_one = self.dictionary.id().is_some();
         self.dictionary = dictionary;
-        self.saved = (0.0, raw_bytes);
+        if !had_one || self.dictionary.id().is_none() {
+            self.saved = (0.0, raw_bytes);
+        }
     }
 
     /// Notes a table that was written into a level. Answers whether its blocks should be studied:

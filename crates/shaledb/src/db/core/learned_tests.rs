@@ -7,6 +7,11 @@ fn table(codec: Codec, ratio: f64) -> Seen {
     Seen { raw_bytes, data_bytes, reused_bytes: 0, codec, dictionary: Some(false) }
 }
 
+/// A dictionary of this number, which is no longer in memory.
+fn with(id: u32) -> TreeDictionary {
+    TreeDictionary::With { id, held: Weak::new() }
+}
+
 /// Whether the table is to be studied; it is, with the usual result.
 fn studied(learned: &mut Learned, level: usize, table: &Seen) -> bool {
     let wanted = learned.wrote(level, table);
@@ -118,7 +123,7 @@ fn another_dictionary_has_all_levels_studied() {
     }
     assert!(!learned.has_dictionary(TreeDictionary::Without, (1.0, 7)));
     assert!(!studied(&mut learned, 0, &table(Codec::Lz4, 0.5)));
-    assert!(learned.has_dictionary(TreeDictionary::With(Weak::new()), (9.0, 7)));
+    assert!(learned.has_dictionary(with(1), (9.0, 7)));
     assert_eq!((learned.dictionary_saved(), learned.dictionary_saves().1), ((9.0, 7), 1));
     assert!(studied(&mut learned, 0, &table(Codec::Lz4, 0.5)));
     assert!(studied(&mut learned, 6, &table(Codec::Lz4, 0.5)));
@@ -135,4 +140,21 @@ fn of_dictionaries_that_did_not_pay_the_best_is_remembered_while_tables_are_as_l
     assert_eq!(noted(3.0, 400), (4.0, 100));
     assert_eq!(noted(4.5, 400), (4.5, 100));
     assert_eq!(noted(2.0, 401), (2.0, 401));
+}
+
+#[test]
+fn a_dictionary_that_is_read_again_is_the_same_one() {
+    let mut learned = Learned::default();
+    learned.found_dictionary(with(1), 100);
+    assert_eq!(learned.dictionary_saved(), (0.0, 100), "what it saved is not known");
+    assert!(learned.has_dictionary(with(2), (20.0, 500)));
+    learned.found_dictionary(with(2), 900);
+    assert_eq!(learned.dictionary_saved(), (20.0, 500));
+    assert!(!learned.has_dictionary(with(2), (19.0, 900)), "it stays");
+    assert_eq!(learned.dictionary_saves(), (Some(19.0), 1));
+    // It is in no table yet: of the one before as much is asked.
+    learned.found_dictionary(with(1), 900);
+    assert_eq!((learned.dictionary().id(), learned.dictionary_saved()), (Some(1), (20.0, 500)));
+    learned.found_dictionary(TreeDictionary::Unknown, 0);
+    assert_eq!(learned.dictionary_saved(), (0.0, 0));
 }

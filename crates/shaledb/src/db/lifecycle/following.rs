@@ -358,10 +358,7 @@ fn insert(
     kind: Kind,
     value: &[u8],
 ) -> Option<Arc<Blob>> {
-    let blob = if kind == Kind::Blob { core.blob_of_ref(value) } else { None };
-    if let Some(blob) = &blob {
-        memtable.attach(blob.clone());
-    }
+    let blob = if kind == Kind::Blob { core.attach_blob(memtable, value) } else { None };
     memtable.insert(key, seq, kind, value);
     blob
 }

@@ -63,7 +63,7 @@ impl Replay<'_> {
             state.active.needs_log_from(from);
         }
         core.apply_op(&state.active, op);
-        let is_full = core.is_full(&state.active);
+        let is_full = core.is_full(tree, &state.active);
         if is_full && !core.read_only && !self.full.iter().any(|full| full.id == op.tree) {
             self.full.push(tree.clone());
         }
@@ -88,7 +88,7 @@ impl Replay<'_> {
     fn keep_bound(&self) -> Result<()> {
         let core = self.core;
         core.update_pressure();
-        while core.memtable_bytes().0 > self.bound {
+        while core.memtables().bytes > self.bound {
             if core.read_only {
                 return Err(log_too_large(&core.dir, self.bound));
             }

@@ -13,8 +13,11 @@ fn value(length: usize) -> Vec<u8> {
 fn write(fs: &MemFs, value: &[u8], part: usize) -> (PathBuf, BlobRef) {
     let path = Path::new(DIR).join("000009.blob");
     let mut writer = BlobWriter::new(fs.create(&path).unwrap(), 9).unwrap();
-    for part in value.chunks(part) {
-        writer.append(part).unwrap();
+    for mut part in value.chunks(part) {
+        let foreseen = writer.grows_by(part.len() as u64);
+        assert!(foreseen >= part.len() as u64);
+        writer.append(&mut part).unwrap();
+        assert!(part.is_empty());
     }
     (path, writer.finish().unwrap())
 }

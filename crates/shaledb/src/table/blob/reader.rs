@@ -11,6 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+/// What a handle takes beside itself and its path: counts of references, and its entry in the map
+/// of all handles.
+const BESIDE_BYTES: usize = 64;
+
 /// A blob file that the tree refers to. Shared; thread-safe.
 pub struct Blob {
     id: FileId,
@@ -41,6 +45,11 @@ impl Blob {
     /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// About how many bytes of memory the handle takes.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Blob>() + self.path.as_os_str().len() + BESIDE_BYTES
     }
 
     /// A reader at the start of the value. `reference` must name this file.

@@ -30,19 +30,27 @@ impl BlobWriter {
         Ok(BlobWriter { file, id, bytes: 0, chunk })
     }
 
-    /// Appends a part of the value.
-    pub fn append(&mut self, mut part: &[u8]) -> Result<()> {
+    /// Appends a part of the value, of which `part` has afterwards what is still to come: nothing,
+    /// or the rest, if there was no room for it; it may be tried again then.
+    pub fn append(&mut self, part: &mut &[u8]) -> Result<()> {
         while !part.is_empty() {
             let room = CHUNK_HEADER_BYTES + CHUNK_BYTES - self.chunk.len();
+            if room == 0 {
+                self.flush_chunk()?;
+                continue;
+            }
             let (now, later) = part.split_at(room.min(part.len()));
             self.chunk.extend_from_slice(now);
             self.bytes += now.len() as u64;
-            part = later;
-            if now.len() == room {
-                self.flush_chunk()?;
-            }
+            *part = later;
         }
         Ok(())
+    }
+
+    /// By how much the file grows at most when so many bytes are appended and it is finished.
+    pub fn grows_by(&self, bytes: u64) -> u64 {
+        let after = BlobRef { file: self.id, bytes: self.bytes.saturating_add(bytes) };
+        after.file_bytes().saturating_sub(self.file.len())
     }
 
     fn flush_chunk(&mut self) -> Result<()> {
@@ -58,7 +66,8 @@ impl BlobWriter {
     }
 
     /// Completes the file and makes it durable. (Its name is durable once its directory is synced.)
-    pub fn finish(mut self) -> Result<BlobRef> {
+    /// If there was no room for that, it may be tried again.
+    pub fn finish(&mut self) -> Result<BlobRef> {
         self.flush_chunk()?;
         let mut end = [0; END_BYTES];
         end[8..].copy_from_slice(&self.bytes.to_le_bytes());
