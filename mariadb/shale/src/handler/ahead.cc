@@ -6,9 +6,8 @@
 
 namespace shale_sql {
 
-namespace {
+// How many times as many rows are read in each turn.
 constexpr size_t kGrowth = 4;
-}
 
 void Ahead::clear() {
   most = next = 0;
