@@ -94,7 +94,8 @@ fn records_around_what_the_device_cannot_read_are_sound() {
     .unwrap();
     let first = starts.iter().rposition(|start| *start <= bad.start).unwrap();
     let next = starts.iter().position(|start| *start >= bad.end).unwrap();
-    assert_eq!(salvage.lost, [starts[first]..starts[next]]);
+    let lost = starts[first]..starts[next];
+    assert_eq!(salvage.lost, std::slice::from_ref(&lost));
     assert_eq!(seqs.len(), 40_000 - (next - first));
     let damage = WalDump::open(&fs, &path(4), 4).unwrap().map(|line| line.unwrap());
     let damage: Vec<WalLine> =
