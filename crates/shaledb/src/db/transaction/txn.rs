@@ -484,9 +484,11 @@ impl Transaction {
         (self.snapshot, self.statement) = (None, None);
     }
 
-    /// Refuses use of a transaction that was rolled back.
+    /// Refuses use of a transaction that was rolled back, and in a fork, where whoever held a mutex
+    /// of the locks is not.
     pub(super) fn alive(&self) -> Result<()> {
         self.core().check_open()?;
+        self.core().guard.check_process()?;
         self.over.clone().map_or(Ok(()), |cause| Err(Error::RolledBack(cause)))
     }
 
