@@ -6,7 +6,7 @@ use crate::db::testing::Surprise;
 use crate::db::{Background, Db, OpenOptions, Tree};
 use crate::fs::mem::MemFs;
 use crate::fs::{Env, Fs};
-use crate::{Config, TransactionOptions, TreeConfig, WriteOptions};
+use crate::{Config, LockMode, ScanOptions, TransactionOptions, TreeConfig, WriteOptions};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
@@ -191,15 +191,26 @@ fn no_file_comes_or_goes_once_a_database_is_closed() -> Result<()> {
 }
 
 #[test]
-fn a_transaction_that_holds_the_last_handle_removes_its_files() -> Result<()> {
-    let world = World::new();
-    let (db, tree) = world.earlier()?;
-    let mut txn = db.begin(TransactionOptions { memory_bytes: 10_000, ..Default::default() })?;
-    (0..200u8).try_for_each(|n| txn.put(&tree, &[n], &[n; 1000]))?;
-    assert!(txn.spilled_bytes() > 0);
-    drop((tree, db));
-    drop(txn);
-    let files = world.files()?;
-    assert!(!files.iter().any(|name| name.ends_with(".run")), "{files:?}");
+fn who_holds_the_last_handle_removes_his_files() -> Result<()> {
+    for scans in [false, true] {
+        let world = World::new();
+        let (db, tree) = world.earlier()?;
+        let mut txn =
+            db.begin(TransactionOptions { memory_bytes: 10_000, ..Default::default() })?;
+        (0..200u8).try_for_each(|n| txn.put(&tree, &[n], &[n; 1000]))?;
+        assert!(txn.spilled_bytes() > 0);
+        let mut scan = txn.scan_locking(&tree, ScanOptions::default(), LockMode::Shared)?;
+        assert!(scan.next(&mut txn)?);
+        drop((tree, db));
+        if scans {
+            drop(txn);
+            drop(scan);
+        } else {
+            drop(scan);
+            drop(txn);
+        }
+        let files = world.files()?;
+        assert!(!files.iter().any(|name| name.ends_with(".run")), "{scans}: {files:?}");
+    }
     Ok(())
 }
