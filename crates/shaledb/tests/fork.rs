@@ -1,7 +1,14 @@
 //! A process that forks: its child may read, and leaves the parent's database alone.
 
-use shaledb::{Batch, Config, Db, Error, Result, TransactionOptions, WriteOptions};
-use std::sync::atomic::{AtomicBool, Ordering};
+use shaledb::fs::Clock;
+use shaledb::{
+    Background, Batch, BuildOptions, Config, Db, Env, Error, LockMode, OpenOptions, Result,
+    ScanOptions, TransactionOptions, TreeConfig, WriteOptions,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 fn small() -> Config {
     Config {
@@ -231,4 +238,123 @@ fn a_forked_child_drops_transactions_beside_busy_threads() {
         done
     });
     assert!(done, "a child hangs");
+}
+
+/// A clock that holds up a thread called `holder`, once.
+#[derive(Default)]
+struct Stall(AtomicU8);
+
+const SET: u8 = 1;
+const HOLDS: u8 = 2;
+const OVER: u8 = 3;
+
+impl Clock for Stall {
+    fn now_nanos(&self) -> u64 {
+        let is_holder = std::thread::current().name() == Some("holder");
+        let order = Ordering::SeqCst;
+        if is_holder && self.0.compare_exchange(SET, HOLDS, order, order).is_ok() {
+            while self.0.load(order) == HOLDS {
+                std::thread::yield_now();
+            }
+        }
+        1
+    }
+
+    fn thread_cpu_nanos(&self) -> u64 {
+        0
+    }
+
+    fn sleep_nanos(&self, _: u64) {}
+}
+
+impl Stall {
+    fn world() -> (Arc<Stall>, Db) {
+        let clock = Arc::new(Stall::default());
+        let env = Env { clock: clock.clone(), ..Env::memory() };
+        let options = OpenOptions { env, background: Background::Stepped, read_only: false };
+        let db = Db::open_in("/db", small(), options).unwrap();
+        (clock, db)
+    }
+
+    /// Starts a thread and waits until it looks at the clock, in the middle of something.
+    fn hold(&self, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+        self.0.store(SET, Ordering::SeqCst);
+        let holder = Builder::new().name("holder".to_owned()).spawn(run).unwrap();
+        while self.0.load(Ordering::SeqCst) == SET {
+            assert!(!holder.is_finished(), "it looks at the clock");
+            std::thread::yield_now();
+        }
+        holder
+    }
+
+    fn end(&self, holder: JoinHandle<()>) {
+        self.0.store(OVER, Ordering::SeqCst);
+        holder.join().unwrap();
+    }
+}
+
+/// A thread of the parent is in the middle of a change of trees.
+#[test]
+fn a_forked_child_waits_for_no_mutex_of_who_changes_trees() {
+    let (clock, db) = Stall::world();
+    let tree = db.tree_or_create("t").unwrap();
+    let build = tree.build_online("b", TreeConfig::default(), BuildOptions::default()).unwrap();
+    let tracker = tree.track_changes("c", Duration::ZERO).unwrap();
+    let round = tracker.begin_round(true).unwrap();
+    tree.put(b"not", b"synced").unwrap();
+    let other = db.clone();
+    let holder = clock.hold(move || drop(other.create_tree("n", TreeConfig::default()).unwrap()));
+    let (child_db, ended) = (db.clone(), || clock.end(holder));
+    let child = move || {
+        // SAFETY: ends this process if it hangs.
+        unsafe { libc::alarm(20) };
+        let mut right = forked(child_db.create_tree("m", TreeConfig::default()), "create_tree");
+        right &= forked(child_db.drop_tree("t"), "drop_tree");
+        right &= forked(tracker.wait_for_writers(Duration::ZERO), "wait_for_writers");
+        drop((round, tracker, build));
+        right
+    };
+    assert!(in_a_fork(child, ended), "a child hangs");
+    assert!(db.tree("n").is_ok() && db.tree("m").is_err());
+}
+
+/// A thread of the parent has all shards of the table of locks.
+#[test]
+fn a_forked_child_waits_for_no_mutex_of_who_locks() {
+    let (clock, db) = Stall::world();
+    let tree = db.tree_or_create("t").unwrap();
+    let begin = || db.begin(TransactionOptions::default()).unwrap();
+    let (mut one, mut two, mut begun) = (begin(), begin(), begin());
+    one.put(&tree, b"1", b"").unwrap();
+    two.put(&tree, b"2", b"").unwrap();
+    begun.put(&tree, b"3", b"").unwrap();
+    let point = begun.savepoint();
+    begun.put(&tree, b"4", b"").unwrap();
+    assert!(two.put(&tree, b"1", b"").is_err(), "it is asked for again later");
+    let of_holder = tree.clone();
+    let holder = clock.hold(move || {
+        // Now each waits for the other, and it is noted when that was found.
+        assert!(one.put(&of_holder, b"2", b"").is_err());
+    });
+    let (child_db, child_tree) = (db.clone(), tree.clone());
+    let child = move || {
+        // SAFETY: ends this process if it hangs.
+        unsafe { libc::alarm(20) };
+        let (db, tree) = (child_db, child_tree);
+        let all = ScanOptions::default();
+        let mut right = forked(begun.put(&tree, b"5", b""), "put");
+        right &= forked(begun.get_for_update(&tree, b"5"), "get_for_update");
+        right &= forked(begun.scan_locking(&tree, all, LockMode::Shared), "scan_locking");
+        right &= forked(begun.escalate_locks(), "escalate_locks");
+        right &= forked(begun.rollback_to(point), "rollback_to");
+        right &= forked(tree.is_locked(), "is_locked");
+        right &= forked(tree.wait_for_writers(Duration::ZERO), "wait_for_writers");
+        right &= forked(db.locks(10), "locks");
+        right &= forked(db.transactions(), "transactions");
+        right &= forked(db.last_deadlock(), "last_deadlock");
+        right & forked(begun.commit(WriteOptions::default()), "commit")
+    };
+    assert!(in_a_fork(child, || clock.end(holder)), "a child hangs");
+    drop(two);
+    tree.put(b"6", b"").unwrap();
 }

@@ -162,7 +162,8 @@ pub enum Error {
     /// The transaction was rolled back before, because of this.
     RolledBack(Arc<Error>),
     /// The process is a fork of the one that opened the database: what it writes would not be that
-    /// one's, and would be lost. Reads go on. Open the database after the fork, in one process.
+    /// one's, and would be lost. Reads go on, but for those of transactions. Open the database
+    /// after the fork, in one process.
     Forked {
         /// The database's directory, or a file of it.
         path: PathBuf,

@@ -10,7 +10,7 @@
 
 /// A caller's own, as tests have it: taken before any of the engine's.
 pub const CALLER: u8 = 0;
-/// `Handle::threads`: the threads of a database. Held while they come to their end.
+/// `Handle::threads`: the threads of a database. Across all that closing does.
 pub const THREADS: u8 = 1;
 /// `Follower`: how far another process's log was read. Across reads of its manifest and log, and
 /// the opening of its tables.
@@ -103,6 +103,8 @@ pub const LEDGER: u8 = 39;
 pub const GONE_FILES: u8 = 41;
 /// `Core::stalled`: how many writers wait.
 pub const STALLED: u8 = 42;
+/// `Changes::under_way`: how many calls make, name or remove files. Not held while they do.
+pub const CHANGES: u8 = 43;
 
 /// Of which several are held at once, in an order of their own that nothing checks: one function
 /// takes them (`LockTable::freeze`).

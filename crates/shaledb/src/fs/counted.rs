@@ -1,6 +1,7 @@
 //! A file whose growth is counted: see `ledger`.
 
 use super::account::Account;
+use super::changes::Changes;
 use super::ledger::Payer;
 use super::{Preparer, Syncer, WriteFile};
 use crate::base::error::Result;
@@ -13,17 +14,25 @@ pub(super) struct Counted {
     inner: Box<dyn WriteFile>,
     account: Arc<Account>,
     payer: Payer,
+    /// Once they have ended nobody needs what would be appended.
+    changes: Arc<Changes>,
 }
 
 impl Counted {
-    pub(super) fn new(inner: Box<dyn WriteFile>, account: Account, payer: Payer) -> Counted {
-        Counted { inner, account: Arc::new(account), payer }
+    pub(super) fn new(
+        inner: Box<dyn WriteFile>,
+        account: Account,
+        payer: Payer,
+        changes: Arc<Changes>,
+    ) -> Counted {
+        Counted { inner, account: Arc::new(account), payer, changes }
     }
 }
 
 impl WriteFile for Counted {
     #[inline]
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.changes.check()?;
         let end = self.inner.len() + bytes.len() as u64;
         self.account.allow(end, &self.payer)?;
         // Before, since after a failure some of it may be there, until it is cut off.

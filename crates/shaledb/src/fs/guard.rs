@@ -1,5 +1,5 @@
 //! Whether a database may go on writing: not after a failure that leaves unknown what is durable,
-//! and not in a process that is a fork of the one that opened it.
+//! not in a process that is a fork of the one that opened it, and not once it is closed.
 //!
 //! A failed sync is told to one of those who sync the same file at that time, and what it was to
 //! make durable may never be: a later sync, which has nothing left to do, answers that all is well.
@@ -7,6 +7,7 @@
 //! after a failure that anyone was told of there is none.
 
 use super::account::Account;
+use super::changes::{Change, Changes};
 use super::counted::Counted;
 use super::ledger::{Ledger, Payer};
 use super::process::{self, Process};
@@ -24,6 +25,7 @@ pub struct Guard {
     process: Process,
     set: AtomicBool,
     cause: Mutex<Option<Arc<Error>>, { rank::CAUSE }>,
+    changes: Arc<Changes>,
 }
 
 impl Guard {
@@ -34,6 +36,7 @@ impl Guard {
             process: process::process(),
             set: AtomicBool::new(false),
             cause: Mutex::new(None),
+            changes: Arc::default(),
         }
     }
 
@@ -63,6 +66,12 @@ impl Guard {
     /// Whether this is another process than the one that made it.
     pub fn is_foreign(&self) -> bool {
         !self.process.is_this()
+    }
+
+    /// From now on no file of the directory is made, named or removed, whoever is in the middle of
+    /// something: when this returns, nobody does so any more.
+    pub fn end_changes(&self) {
+        self.changes.end();
     }
 
     #[cold]
@@ -159,8 +168,8 @@ impl Drop for Ending<'_> {
 }
 
 /// A file system as one database uses it: nothing is changed on it by another process than the one
-/// that opened the database, a failed sync of the database's directory poisons the guard, and what
-/// the files of that directory take is counted.
+/// that opened the database, and nothing in the database's directory once that is closed; a failed
+/// sync of that directory poisons the guard, and what its files take is counted.
 #[derive(Clone)]
 pub struct GuardedFs {
     inner: Arc<dyn Fs>,
@@ -194,9 +203,14 @@ impl GuardedFs {
         &self.ledger
     }
 
-    fn changing(&self) -> Result<&dyn Fs> {
+    /// The way to change the file `path`, or, of another directory, what is there: nobody waits for
+    /// a checkpoint.
+    fn changing(&self, path: &Path) -> Result<Changing<'_>> {
+        // First: in a fork whoever held the mutex is not here.
         self.guard.check_process()?;
-        Ok(&*self.inner)
+        let is_ours = self.counts(path) || path == self.dir;
+        let change = is_ours.then(|| self.guard.changes.begin()).transpose()?;
+        Ok(Changing { inner: &*self.inner, _change: change })
     }
 
     /// Whether a file is one of the database's directory.
@@ -214,23 +228,38 @@ impl GuardedFs {
         if !self.counts(path) {
             return file;
         }
-        Box::new(Counted::new(file, account(&self.ledger), self.payer.clone()))
+        let (account, payer) = (account(&self.ledger), self.payer.clone());
+        Box::new(Counted::new(file, account, payer, self.guard.changes.clone()))
+    }
+}
+
+/// The file system for one change.
+struct Changing<'a> {
+    inner: &'a (dyn Fs + 'static),
+    _change: Option<Change<'a>>,
+}
+
+impl std::ops::Deref for Changing<'_> {
+    type Target = dyn Fs;
+
+    fn deref(&self) -> &Self::Target {
+        self.inner
     }
 }
 
 impl Fs for GuardedFs {
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        let file = self.changing()?.create(path)?;
+        let file = self.changing(path)?.create(path)?;
         Ok(self.counted(path, file, |ledger| Account::created(ledger, path)))
     }
 
     fn create_log(&self, path: &Path, pace: u64) -> Result<Box<dyn WriteFile>> {
-        let file = self.changing()?.create_log(path, pace)?;
+        let file = self.changing(path)?.create_log(path, pace)?;
         Ok(self.counted(path, file, |ledger| Account::created(ledger, path)))
     }
 
     fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        let file = self.changing()?.append(path)?;
+        let file = self.changing(path)?.append(path)?;
         let bytes = file.len();
         Ok(self.counted(path, file, |ledger| Account::reopened(ledger, path, bytes)))
     }
@@ -240,23 +269,23 @@ impl Fs for GuardedFs {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        self.changing()?.rename(from, to)?;
+        self.changing(from)?.rename(from, to)?;
         self.ledger.renamed(from, to);
         Ok(())
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
-        self.changing()?.remove(path)?;
+        self.changing(path)?.remove(path)?;
         self.ledger.removed(path);
         Ok(())
     }
 
     fn remove_dir(&self, path: &Path) -> Result<()> {
-        self.changing()?.remove_dir(path)
+        self.changing(path)?.remove_dir(path)
     }
 
     fn link(&self, from: &Path, to: &Path) -> Result<()> {
-        self.changing()?.link(from, to)
+        self.changing(from)?.link(from, to)
     }
 
     fn list(&self, dir: &Path) -> Result<Vec<DirEntry>> {
@@ -268,11 +297,11 @@ impl Fs for GuardedFs {
     }
 
     fn create_dir_all(&self, path: &Path) -> Result<()> {
-        self.changing()?.create_dir_all(path)
+        self.changing(path)?.create_dir_all(path)
     }
 
     fn sync_dir(&self, dir: &Path) -> Result<()> {
-        let inner = self.changing()?;
+        let inner = self.changing(dir)?;
         if dir != self.dir {
             return inner.sync_dir(dir);
         }
@@ -280,7 +309,7 @@ impl Fs for GuardedFs {
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn Lock>> {
-        self.changing()?.lock(path)
+        self.changing(path)?.lock(path)
     }
 
     fn lock_shared(&self, path: &Path) -> Result<Box<dyn Lock>> {

@@ -28,6 +28,7 @@ pub mod balance;
 pub mod ledger;
 #[cfg_attr(doc, doc(hidden))]
 pub mod account;
+mod changes;
 mod counted;
 #[cfg_attr(doc, doc(hidden))]
 pub mod guard;

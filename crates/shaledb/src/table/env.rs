@@ -9,6 +9,7 @@ use super::dictionaries::Dictionaries;
 use super::format::Block;
 use super::gone::{Gone, GoneFiles};
 use super::helpers::{Help, Helpers};
+use crate::base::error::Error;
 use crate::base::rank;
 use crate::base::stats::{Counter, Recorder};
 use crate::base::sync::{Mutex, MutexGuard};
@@ -216,6 +217,7 @@ impl TableEnv {
         };
         match self.env.fs.remove(&path) {
             Ok(()) => self.recorder.add(Counter::FilesRemoved, 1),
+            Err(error @ Error::Closed) => tracing::debug!(%error, "left to the next open"),
             Err(error) => tracing::warn!(%error, "an obsolete file could not be removed"),
         }
     }

@@ -339,7 +339,8 @@ impl Db {
 
     /// Flushes, and waits until background work has brought every tree into its best shape for
     /// reading. Without this call that begins one second after the last write. It is for benchmarks
-    /// and before a checkpoint. It may not return while others write.
+    /// and before a checkpoint. It may not return while others write. The tree of a
+    /// [`ChangeRound`](crate::ChangeRound) that has not ended is not waited for.
     ///
     /// # Errors
     /// What background work fails with meanwhile.
@@ -468,6 +469,10 @@ impl Db {
     /// Ends background work, makes the log durable and closes; other handles get
     /// [`Error::Closed`] from now on, scans and readers too. The same happens when the last handle
     /// is dropped, but an error is then only logged, and scans that are left go on.
+    ///
+    /// When it returns, the directory may be opened anew, here or by another process, or removed:
+    /// calls that other threads are in the middle of change nothing in it any more. What they, or
+    /// scans that are left, would have removed the next open removes.
     ///
     /// # Errors
     /// What keeps the log from being made durable; [`Error::Poisoned`] if an earlier failure has

@@ -59,7 +59,9 @@ impl Handle {
         }
         self.core.locks.close();
         self.core.stop_background();
-        self.threads.lock().join();
+        // Held to the end: another who closes finds it closed when this is done.
+        let mut threads = self.threads.lock();
+        threads.join();
         self.core.close()
     }
 }

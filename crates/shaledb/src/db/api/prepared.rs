@@ -159,6 +159,7 @@ impl Db {
     pub fn prepared(&self) -> Result<Vec<Prepared>> {
         let core = self.core();
         core.check_open()?;
+        core.guard.check_process()?;
         let names: Vec<Vec<u8>> = core.prepared.lock().keys().cloned().collect();
         Ok(names.iter().map(|xid| Prepared::new(self.handle.clone(), xid)).collect())
     }

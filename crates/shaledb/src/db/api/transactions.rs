@@ -111,6 +111,7 @@ impl Db {
     pub fn transactions(&self) -> Result<Vec<TransactionInfo>> {
         let core = self.core();
         core.check_open()?;
+        core.guard.check_process()?;
         Ok(core.transactions())
     }
 
@@ -130,6 +131,7 @@ impl Db {
     pub fn locks(&self, count_max: usize) -> Result<Vec<LockInfo>> {
         let core = self.core();
         core.check_open()?;
+        core.guard.check_process()?;
         let mut all = Vec::new();
         core.locks.each(&mut |transaction, lock, waits| {
             if all.len() < count_max {
@@ -152,6 +154,7 @@ impl Db {
     pub fn last_deadlock(&self) -> Result<Option<LastDeadlock>> {
         let core = self.core();
         core.check_open()?;
+        core.guard.check_process()?;
         let (count, last) = core.locks.deadlocks();
         let seconds_since = |at: u64| core.env.clock.now_nanos().saturating_sub(at) as f64 / 1e9;
         Ok(last.map(|(report, at)| LastDeadlock {

@@ -426,6 +426,7 @@ impl Tree {
     /// ```
     pub fn is_locked(&self) -> Result<bool> {
         self.check()?;
+        self.core().guard.check_process()?;
         Ok(self.core().locks.is_locked(self.id()))
     }
 

@@ -82,6 +82,7 @@ fn what_is_due_comes_before_what_an_idle_time_is_good_for() -> Result<()> {
     Ok(())
 }
 
+<<<<<<< HEAD
 #[test]
 fn many_trees_are_looked_at_some_at_a_time() -> Result<()> {
     let (db, [_, last]) = world()?;
@@ -109,5 +110,24 @@ fn many_trees_are_looked_at_some_at_a_time() -> Result<()> {
     fill(&last, 20)?;
     core.sched.want_looks(core.trees.load().by_id.keys().copied());
     assert_eq!(next(&db)?.map(|(id, _)| id), Some(last.id()));
+=======
+/// Whoever copies a tree in rounds may take his time for one.
+#[test]
+fn a_tree_whose_compactions_are_held_keeps_nobody_waiting() -> Result<()> {
+    let (db, [tree, _]) = world()?;
+    let tracker = tree.track_changes("changes", std::time::Duration::ZERO)?;
+    let round = tracker.begin_round(true)?;
+    fill(tracker.tree(), 20)?;
+    let core = db.core();
+    core.sched.lock().idle_wanted += 1;
+    core.sched.want_looks([tree.id(), tracker.tree().id()].into_iter());
+    while db.step()? {}
+    assert!(core.sched.lock().is_idle(), "what is held cannot be done now");
+    core.sched.lock().idle_wanted -= 1;
+    db.wait_idle()?;
+    drop(round);
+    assert!(!core.sched.lock().is_idle(), "it is due again");
+    db.wait_idle()?;
+>>>>>>> engine_close
     Ok(())
 }

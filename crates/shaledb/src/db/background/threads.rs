@@ -53,16 +53,18 @@ impl Threads {
         core.tables.wake_remover_by(if_open(core, |core| core.log_keeper.call_later()));
         for index in 0..core.settings.background_threads {
             let core = core.clone();
-            self.spawn(format!("shale-work-{index}"), move || work(&core))?;
+            self.spawn(format!("shale-work-{index}"), move || or_poison(&core, || work(&core)))?;
         }
         let kept = core.clone();
-        self.spawn("shale-ahead".to_owned(), move || work_ahead(&kept))?;
+        self.spawn("shale-ahead".to_owned(), move || or_poison(&kept, || work_ahead(&kept)))?;
         let kept = core.clone();
         self.spawn("shale-behind".to_owned(), move || work_behind(&kept))?;
         if let SyncPolicy::EveryMillis(millis) = core.settings.sync {
             let core = core.clone();
             let every = Duration::from_millis(millis.into());
-            self.spawn("shale-sync".to_owned(), move || sync_every(&core, every))?;
+            self.spawn("shale-sync".to_owned(), move || {
+                or_poison(&core, || sync_every(&core, every));
+            })?;
         }
         Ok(())
     }
@@ -153,8 +155,8 @@ fn run(core: &Core, job: Job) {
     or_poison(core, || drop(core.run_job(job)));
 }
 
-/// Does this. After a panic the marks of what was under way stay set for ever: whoever waits for
-/// it must learn that it will not end.
+/// Does this. After a panic the marks of what was under way stay set for ever, and nobody may be
+/// there to do what comes next: whoever waits for it must learn that it will not end.
 fn or_poison(core: &Core, work: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(work)).is_err() {
         drop(core.poison_after_panic());

@@ -1,13 +1,14 @@
-//! What threads leave to the one that removes files.
+//! What threads leave to the one that removes files, and what comes of their panics.
 
-use crate::base::config::Config;
+use crate::base::config::{Config, SyncPolicy};
 use crate::base::error::Error;
 use crate::db::{Background, Db, OpenOptions};
 use crate::fs::mem::{MemClock, MemFs};
-use crate::fs::{Env, Fs};
+use crate::fs::{Clock, Env, Fs};
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 
 thread_local! {
@@ -81,4 +82,60 @@ fn files_that_a_scan_was_the_last_to_hold_are_gone_when_the_database_is_closed()
     drop(scan);
     db.close().unwrap();
     assert_eq!(tables(), 1);
+}
+
+/// A clock at which the threads of a kind panic.
+struct Trap {
+    clock: MemClock,
+    kind: &'static str,
+    is_set: AtomicBool,
+}
+
+impl Clock for Trap {
+    fn now_nanos(&self) -> u64 {
+        let thread = std::thread::current();
+        let is_meant = thread.name().is_some_and(|name| name.starts_with(self.kind));
+        assert!(!(is_meant && self.is_set.load(Ordering::Relaxed)), "a panic that a test asks for");
+        self.clock.now_nanos()
+    }
+
+    fn thread_cpu_nanos(&self) -> u64 {
+        self.clock.thread_cpu_nanos()
+    }
+
+    fn sleep_nanos(&self, nanos: u64) {
+        self.clock.sleep_nanos(nanos);
+    }
+}
+
+/// Not in the middle of a job, but while the next one is chosen or its time is waited for: whoever
+/// waits for what such a thread is to do learns that it will not be done.
+#[test]
+fn a_panic_of_any_thread_keeps_nobody_waiting() {
+    for kind in ["shale-work", "shale-sync"] {
+        let clock = Arc::new(Trap { clock: MemClock::new(), kind, is_set: AtomicBool::new(false) });
+        let env = Env { fs: Arc::new(MemFs::new()), clock: clock.clone() };
+        let options = OpenOptions { env, background: Background::Threads, read_only: false };
+        let sync = SyncPolicy::EveryMillis(1);
+        let config = Config { background_threads: 1, sync, ..Config::default() };
+        let db = Db::open_in("/db", config, options).unwrap();
+        let tree = db.tree_or_create("t").unwrap();
+        tree.put(b"k", b"v").unwrap();
+        clock.is_set.store(true, Ordering::Relaxed);
+        let has_ended = || {
+            let threads = db.handle.threads.lock();
+            let of_kind = |thread: &&JoinHandle<()>| {
+                thread.thread().name().is_some_and(|name| name.starts_with(kind))
+            };
+            threads.handles.iter().find(of_kind).is_some_and(JoinHandle::is_finished)
+        };
+        while !has_ended() {
+            db.core().sched.wake_all();
+            std::thread::yield_now();
+        }
+        assert!(db.core().is_poisoned(), "{kind}");
+        assert!(matches!(db.flush(), Err(Error::Poisoned(_))));
+        assert!(matches!(tree.put(b"k", b"w"), Err(Error::Poisoned(_))));
+        assert_eq!(tree.get(b"k").unwrap().unwrap(), b"v");
+    }
 }

@@ -375,6 +375,9 @@ impl Drop for ChangeTracker {
 
 /// Drops trees of a build that is given up. A failure leaves it to the next open.
 pub(super) fn drop_unfinished(trees: &[&Tree]) {
+    if trees.iter().any(|tree| tree.core().guard.is_foreign()) {
+        return;
+    }
     let is_unfinished = |tree: &&&Tree| tree.inner.is_building() && !tree.inner.is_dropped();
     let names: Vec<&str> = trees.iter().filter(is_unfinished).map(|tree| tree.name()).collect();
     let (Some(tree), false) = (trees.first(), names.is_empty()) else { return };

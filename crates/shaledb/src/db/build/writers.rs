@@ -43,6 +43,7 @@ pub(super) fn wait_for_writers(
     limit: Duration,
     made: &str,
 ) -> Result<()> {
+    core.guard.check_process()?;
     let clock = &core.env.clock;
     let started = clock.now_nanos();
     loop {

@@ -112,9 +112,12 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Whether nothing runs and nothing is wanted that could run now.
+    /// Whether nothing runs and nothing is wanted that could run now: trees that are held have to
+    /// wait for who holds them.
     pub fn is_idle(&self) -> bool {
-        self.flush.is_empty() && self.looked_at() && self.nothing_runs()
+        let mut looks = self.look.iter().chain(&self.idle_look);
+        let waits = |id: &TreeId| self.held.contains_key(id);
+        self.flush.is_empty() && looks.all(waits) && self.nothing_runs()
     }
 
     fn looked_at(&self) -> bool {

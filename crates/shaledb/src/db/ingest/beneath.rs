@@ -112,6 +112,10 @@ pub(crate) struct Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let core = &self.core;
+        // In a fork whoever held the mutex is not here.
+        if core.guard.is_foreign() {
+            return;
+        }
         let mut state = core.sched.lock();
         if let Some(count) = state.held.get_mut(&self.tree) {
             *count -= 1;

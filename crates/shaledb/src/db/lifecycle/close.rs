@@ -1,4 +1,9 @@
-//! Closing: the log becomes durable, and its end is marked.
+//! Closing: the log becomes durable, its end is marked, and the directory is let go of.
+//!
+//! Calls of other threads may be in the middle of writing files that nothing names yet: large
+//! values, tables. They are not waited for, since they may take as long as their callers like. So,
+//! before the lock is released, all changes of files end (`fs/changes`): such a call is refused
+//! with its next one, and what it leaves behind the next open removes.
 
 use crate::base::error::{Error, Result};
 use crate::base::sync::atomic::Ordering;
@@ -8,8 +13,9 @@ use crate::version::edit::Edit;
 use crate::wal::payload;
 
 impl Core {
-    /// Makes the log durable, marks it as complete, and lets go of the directory. An error also if
-    /// an earlier failure has kept commits from becoming durable.
+    /// Makes the log durable, marks it as complete, and lets go of the directory: nobody makes,
+    /// names or removes a file there any more. An error also if an earlier failure has kept commits
+    /// from becoming durable.
     pub fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             let _first = self.leader.lock();
@@ -36,6 +42,7 @@ impl Core {
             // the end of the log for one that was never durable.
             result = manifest.append(&Edit { last_seq, log_end, ..Edit::default() });
         }
+        self.guard.end_changes();
         *self.lock.lock() = None;
         self.sched.wake_all();
         result
@@ -62,3 +69,7 @@ impl Core {
         }
     }
 }
+
+#[cfg(all(test, not(feature = "shuttle")))]
+#[path = "close_tests.rs"]
+mod tests;

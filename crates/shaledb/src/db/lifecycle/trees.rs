@@ -58,6 +58,8 @@ impl Core {
         created: &[(&str, TreeConfig)],
         dropped: &[&str],
     ) -> Result<Vec<Arc<TreeCore>>> {
+        // In a fork whoever held the mutex is not here.
+        self.check_writable()?;
         let mut leader = self.leader.lock();
         let (new, states) = self.change_trees_in(&mut leader, created, dropped, false)?;
         drop(leader);

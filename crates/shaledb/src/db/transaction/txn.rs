@@ -49,7 +49,6 @@ use std::collections::BTreeMap;
 /// # Ok::<(), shaledb::Error>(())
 /// ```
 pub struct Transaction {
-    pub(super) handle: Arc<Handle>,
     pub(super) options: TransactionOptions,
     pub(super) owner: Owner,
     pub(super) writes: WriteSet,
@@ -69,6 +68,8 @@ pub struct Transaction {
     pub(super) next_savepoint: u64,
     /// Why it was rolled back by the engine.
     pub(super) over: Option<Arc<Error>>,
+    /// After the writes, whose files are removed while the database is open.
+    pub(super) handle: Arc<Handle>,
 }
 
 impl std::fmt::Debug for Transaction {
@@ -484,9 +485,11 @@ impl Transaction {
         (self.snapshot, self.statement) = (None, None);
     }
 
-    /// Refuses use of a transaction that was rolled back.
+    /// Refuses use of a transaction that was rolled back, and in a fork, where whoever held a mutex
+    /// of the locks is not.
     pub(super) fn alive(&self) -> Result<()> {
         self.core().check_open()?;
+        self.core().guard.check_process()?;
         self.over.clone().map_or(Ok(()), |cause| Err(Error::RolledBack(cause)))
     }
 

@@ -178,6 +178,42 @@ fn interleavings_of_a_gap_and_a_writer() {
     shuttle::check_random(once, 1000);
 }
 
+/// Locks of keys become a range while others look who writes, in one shard after the other.
+#[cfg(feature = "shuttle")]
+#[test]
+fn interleavings_of_an_escalation_and_a_look() {
+    fn once() {
+        let table = Arc::new(LockTable::new(1 << 20));
+        let (mut writer, reader) = (table.owner(), table.owner());
+        let beyond_first = |n: &u8| LockTable::shard_of(1, &[*n]) != 0;
+        for n in (0..=u8::MAX).filter(beyond_first).take(9) {
+            table.acquire(&mut writer, write(&[n]), LONG, &MemClock::new()).unwrap();
+        }
+        let id = writer.id();
+        let (escalates, lists) = (table.clone(), table.clone());
+        let running = thread::spawn(move || {
+            assert!(escalates.escalate(&mut writer, 2));
+            writer
+        });
+        let listing = thread::spawn(move || {
+            let mut found = false;
+            lists.each(&mut |owner, lock, waits| {
+                found |= owner == id && lock.mode == Mode::Write && !waits;
+                !found
+            });
+            assert!(found, "the list lacks one who writes");
+        });
+        let ahead = table.writers(&reader, 1, (b"", None), false);
+        assert!(matches!(ahead, Writers::At(_)), "{ahead:?}");
+        listing.join().unwrap();
+        let mut writer = running.join().unwrap();
+        assert_eq!(table.counts(), (0, 1, 0));
+        table.release(&mut writer);
+    }
+    shuttle::check_random(once, 1000);
+    shuttle::check_pct(once, 1000, 3);
+}
+
 #[cfg(not(feature = "shuttle"))]
 mod stepped {
     use super::tree_locks::looks;

@@ -23,11 +23,18 @@ impl LockTable {
         all
     }
 
+    /// The shards, in an order in which no lock is missed that is held all the while: keys may
+    /// become a range meanwhile (`escalate`), and no range becomes keys. A range is in all shards
+    /// and is looked for in the first one, which therefore comes last.
+    fn first_last(&self) -> impl Iterator<Item = (usize, &LockedCell)> {
+        self.cells.iter().enumerate().rev()
+    }
+
     /// Tells `found` of the locks that are held (false) and waited for (true), in no order and not
-    /// all as of one moment, until it answers false.
+    /// all as of one moment, until it answers false. What is held all the while is among them.
     pub fn each(&self, found: &mut dyn FnMut(TxnId, Lock<'_>, bool) -> bool) {
         let mut continues = true;
-        for (index, cell) in self.cells.iter().enumerate() {
+        for (index, cell) in self.first_last() {
             cell.lock().shard.each(&mut |owner, lock, waits| {
                 // A range is in all shards, and so are requests for it.
                 if index == 0 || matches!(lock.span, Span::Key(_)) {
@@ -73,7 +80,7 @@ impl LockTable {
             return Writers::Nowhere;
         }
         let mut search = Search::new(owner.id, (lower, upper), backward);
-        for (index, cell) in self.cells.iter().enumerate() {
+        for (index, cell) in self.first_last() {
             if cell.bytes() == 0 {
                 continue;
             }

@@ -43,7 +43,6 @@ pub(super) enum Position {
 /// ```
 pub struct LockingScan {
     pub(super) transaction: u64,
-    pub(super) tree: Tree,
     pub(super) lower: Vec<u8>,
     pub(super) upper: Option<Vec<u8>>,
     pub(super) fill_cache: bool,
@@ -65,6 +64,8 @@ pub struct LockingScan {
     /// Whether the rows are to be looked at as of now with the next step.
     pub(super) renews: bool,
     pub(super) ahead: Ahead,
+    /// After what it reads, whose files are removed while the database is open.
+    pub(super) tree: Tree,
 }
 
 /// What the rows are looked for in.
