@@ -82,7 +82,6 @@ fn what_is_due_comes_before_what_an_idle_time_is_good_for() -> Result<()> {
     Ok(())
 }
 
-<<<<<<< HEAD
 #[test]
 fn many_trees_are_looked_at_some_at_a_time() -> Result<()> {
     let (db, [_, last]) = world()?;
@@ -110,7 +109,9 @@ fn many_trees_are_looked_at_some_at_a_time() -> Result<()> {
     fill(&last, 20)?;
     core.sched.want_looks(core.trees.load().by_id.keys().copied());
     assert_eq!(next(&db)?.map(|(id, _)| id), Some(last.id()));
-=======
+    Ok(())
+}
+
 /// Whoever copies a tree in rounds may take his time for one.
 #[test]
 fn a_tree_whose_compactions_are_held_keeps_nobody_waiting() -> Result<()> {
@@ -128,6 +129,5 @@ fn a_tree_whose_compactions_are_held_keeps_nobody_waiting() -> Result<()> {
     drop(round);
     assert!(!core.sched.lock().is_idle(), "it is due again");
     db.wait_idle()?;
->>>>>>> engine_close
     Ok(())
 }
