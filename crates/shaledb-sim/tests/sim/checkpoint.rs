@@ -61,7 +61,7 @@ impl Start {
         if fs.exists(Path::new(BESIDE))? {
             let refused = open_db(fs, BESIDE, &self.config);
             let refusal = refused.map(drop).unwrap_err().to_string();
-            assert!(refusal.contains("make the checkpoint `copy` again"), "{refusal}");
+            assert!(refusal.contains("make `copy` again"), "{refusal}");
         }
         if !fs.exists(Path::new(TO))? {
             open_db(fs, PATH, &self.config)?.checkpoint(TO)?;

@@ -188,8 +188,8 @@ impl Core {
         self.write_part(&mut writer, &[], |writer, _| writer.finish())
     }
 
-    /// Writes the next part of a value, or its end if the part is empty, once there is room for it.
-    /// Who else writes may take that room meanwhile: then it is waited for again.
+    /// Writes the next part of a value, or its end if the part is empty. Room is asked for if there
+    /// is none: who else writes may take it meanwhile, and then it is waited for again.
     fn write_part<T>(
         &self,
         writer: &mut BlobWriter,
@@ -197,9 +197,10 @@ impl Core {
         write: fn(&mut BlobWriter, &mut &[u8]) -> Result<T>,
     ) -> Result<T> {
         loop {
-            self.foresee_file(writer.grows_by(part.len() as u64))?;
             match write(writer, &mut part) {
-                Err(error) if error.is_space_limit() => {}
+                Err(error) if error.is_space_limit() => {
+                    self.foresee_file(writer.grows_by(part.len() as u64))?;
+                }
                 other => return other,
             }
         }

@@ -339,8 +339,9 @@ impl Db {
 
     /// Flushes, and waits until background work has brought every tree into its best shape for
     /// reading. Without this call that begins one second after the last write. It is for benchmarks
-    /// and before a checkpoint. It may not return while others write. The tree of a
-    /// [`ChangeRound`](crate::ChangeRound) that has not ended is not waited for.
+    /// and before a checkpoint. It may not return while others write. Trees whose compactions are
+    /// held are not waited for: those of a [`ChangeRound`](crate::ChangeRound) that has not ended,
+    /// and one into which a build is just being put.
     ///
     /// # Errors
     /// What background work fails with meanwhile.

@@ -218,9 +218,11 @@ impl Core {
         };
         let failed = |id: &TreeId| seen.failed.contains_key(id);
         let again = in_turn().filter(|id| !waits && failed(id));
+        let mut last = None;
         let looks: Vec<_> = in_turn().filter(|id| !failed(id)).chain(again).take(*left).collect();
         for id in looks {
             *left -= 1;
+            last = Some(id);
             let tree = trees.by_id.get(&id);
             let plan =
                 tree.and_then(|tree| self.pick(tree, state.busy.entry(id).or_default(), idle));
@@ -233,6 +235,10 @@ impl Core {
                 state.look.remove(&id);
                 state.idle_look.insert(id);
             }
+        }
+        // Others may want all looks again before the next of these.
+        if let Some(last) = last.filter(|_| *left == 0) {
+            state.turn = last;
         }
         None
     }

@@ -112,6 +112,32 @@ fn many_trees_are_looked_at_some_at_a_time() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn trees_that_are_to_be_looked_at_again_do_not_keep_others_from_their_turn() -> Result<()> {
+    let (db, _) = world()?;
+    for n in 0..300 {
+        db.tree_or_create(&format!("of many {n}"))?;
+    }
+    let last = db.tree_or_create("the last")?;
+    fill(&last, 20)?;
+    // What is no compaction is done before.
+    db.core().sched.lock().look.clear();
+    while next(&db)?.is_some() {}
+    let core = db.core();
+    let mut state = core.sched.lock();
+    for lap in 0.. {
+        assert!(lap <= 12, "it has not had its turn");
+        // As the end of each snapshot may do.
+        state.look.extend(core.trees.load().by_id.keys());
+        match core.next_job_in(&mut state) {
+            Next::Job(Job::Compact(tree, _)) if tree.id == last.id() => break,
+            Next::Job(_) => panic!("there is nothing else to do"),
+            Next::Nothing | Next::LookOn => {}
+        }
+    }
+    Ok(())
+}
+
 /// Whoever copies a tree in rounds may take his time for one.
 #[test]
 fn a_tree_whose_compactions_are_held_keeps_nobody_waiting() -> Result<()> {

@@ -51,12 +51,16 @@ impl Core {
         u64::try_from(weight).unwrap_or(u64::MAX)
     }
 
-    /// What a memtable counts as towards what all of them may take: its bytes, or its large values.
+    /// What a memtable counts as towards what all of them may take: its bytes, or its large values,
+    /// which are as much as makes it full, however large one is.
     pub fn weight(&self, tree: &TreeCore, memtable: &Memtable) -> u64 {
         let bytes = memtable.bytes() as u64;
         match memtable.outside_bytes() {
             0 => bytes,
-            outside => bytes.max(self.weight_outside(tree, outside)),
+            outside => {
+                let most = self.settings.memtable_bytes;
+                bytes.max(self.weight_outside(tree, outside).min(most))
+            }
         }
     }
 
