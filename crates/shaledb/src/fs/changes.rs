@@ -54,3 +54,32 @@ impl Drop for Change<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_waits_for_what_is_under_way() {
+        let changes = Changes::default();
+        let change = changes.begin().unwrap();
+        let has_ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                changes.end();
+                has_ended.store(true, Ordering::Release);
+            });
+            while changes.check().is_ok() {
+                std::thread::yield_now();
+            }
+            for _ in 0..1000 {
+                std::thread::yield_now();
+                assert!(!has_ended.load(Ordering::Acquire), "one is under way");
+            }
+            assert!(matches!(changes.begin(), Err(Error::Closed)));
+            drop(change);
+        });
+        assert!(has_ended.load(Ordering::Acquire));
+        assert!(matches!(changes.begin(), Err(Error::Closed)));
+    }
+}
