@@ -35,12 +35,15 @@ pub(crate) enum Exit {
     Stopped = 130,
 }
 
-impl Exit {
-    /// Of what the system has refused.
-    fn of_system(error: &io::Error) -> Exit {
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Exit::DiskFull,
-            _ => Exit::Io,
+impl From<Kind> for Exit {
+    fn from(kind: Kind) -> Exit {
+        match kind {
+            Kind::Usage => Exit::Usage,
+            Kind::Missing => Exit::NoSuch,
+            Kind::Busy => Exit::Locked,
+            Kind::DiskFull => Exit::DiskFull,
+            Kind::Io => Exit::Io,
+            Kind::Other => Exit::Other,
         }
     }
 }
@@ -106,8 +109,8 @@ impl Failure {
 
     /// An error on a file that is not the database's.
     pub(crate) fn file(what: &str, path: &Path, error: &io::Error) -> Failure {
-        let text = format!("could not {what} {}: {error}", path.display());
-        Failure::new(Exit::of_system(error), text)
+        let problem = Problem::file(what, path, error);
+        Failure::new(problem.kind.into(), problem.to_string())
     }
 
     /// What the command has found, if nobody reads what it prints of that.
@@ -179,7 +182,7 @@ impl From<io::Error> for Failure {
     /// An error of the standard streams.
     fn from(error: io::Error) -> Failure {
         let quiet = error.kind() == io::ErrorKind::BrokenPipe;
-        let exit = if quiet { Exit::Done } else { Exit::of_system(&error) };
+        let exit = if quiet { Exit::Done } else { Kind::of_system(&error).into() };
         let text = format!("could not write to the standard output: {error}");
         Failure { quiet, ..Failure::new(exit, text) }
     }
@@ -193,15 +196,7 @@ impl From<shaledb_lab::stores::engine::Failure> for Failure {
                 Ok(error) => (*error).into(),
                 Err(error) => {
                     let kind = error.downcast_ref::<Problem>().map(|problem| problem.kind);
-                    let exit = match kind {
-                        Some(Kind::Usage) => Exit::Usage,
-                        Some(Kind::Missing) => Exit::NoSuch,
-                        Some(Kind::Busy) => Exit::Locked,
-                        Some(Kind::DiskFull) => Exit::DiskFull,
-                        Some(Kind::Io) => Exit::Io,
-                        Some(Kind::Other) | None => Exit::Other,
-                    };
-                    Failure::new(exit, error.to_string())
+                    Failure::new(kind.unwrap_or(Kind::Other).into(), error.to_string())
                 }
             },
         }

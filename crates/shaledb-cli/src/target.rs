@@ -8,10 +8,15 @@ use std::path::{Path, PathBuf};
 /// The file that is written, or the standard output.
 pub(crate) struct Target {
     out: Packed,
-    /// Of a file: its name and the one it has until it is complete.
-    file: Option<(File, PathBuf, PathBuf)>,
-    /// Of a device or a pipe: its name.
-    device: Option<PathBuf>,
+    to: Place,
+}
+
+enum Place {
+    StandardOutput,
+    /// Or a pipe, of this name.
+    Device(PathBuf),
+    /// A file, its name, and the one it has until it is complete.
+    File(File, PathBuf, PathBuf),
 }
 
 type Out = BufWriter<Box<dyn Write>>;
@@ -29,7 +34,7 @@ impl Target {
         if path == Path::new("-") {
             let out: Box<dyn Write> = Box::new(io::stdout().lock());
             let out = Packed::Plain(BufWriter::new(out));
-            return Ok(Target { out, file: None, device: None });
+            return Ok(Target { out, to: Place::StandardOutput });
         }
         let is_there = std::fs::metadata(path).ok();
         if is_there.as_ref().is_some_and(|meta| !meta.is_file() && !meta.is_dir()) {
@@ -37,7 +42,7 @@ impl Target {
             let wrong = |error: io::Error| Failure::file("write to", path, &error);
             let file = File::options().write(true).open(path).map_err(wrong)?;
             let out = packed(path, packs, Box::new(file)).map_err(wrong)?;
-            return Ok(Target { out, file: None, device: Some(path.to_owned()) });
+            return Ok(Target { out, to: Place::Device(path.to_owned()) });
         }
         if is_there.as_ref().is_some_and(std::fs::Metadata::is_dir) {
             return Err(Failure::usage(format!(
@@ -75,7 +80,7 @@ impl Target {
         file.set_len(0).map_err(wrong)?;
         let same = file.try_clone().map_err(wrong)?;
         let out = packed(path, packs, Box::new(file)).map_err(wrong)?;
-        Ok(Target { out, file: Some((same, real.clone(), partial)), device: None })
+        Ok(Target { out, to: Place::File(same, real.clone(), partial) })
     }
 
     pub(crate) fn write(&mut self, text: &[u8]) -> Outcome<()> {
@@ -88,19 +93,17 @@ impl Target {
     }
 
     fn failed(&self, error: &io::Error) -> Failure {
-        match &self.file {
-            None => match &self.device {
-                None => io::Error::new(error.kind(), error.to_string()).into(),
-                Some(device) => Failure::file("write to", device, error),
-            },
-            Some((_, _, partial)) if error.kind() == io::ErrorKind::StorageFull => {
+        match &self.to {
+            Place::StandardOutput => io::Error::new(error.kind(), error.to_string()).into(),
+            Place::Device(device) => Failure::file("write to", device, error),
+            Place::File(_, _, partial) if error.kind() == io::ErrorKind::StorageFull => {
                 let text = format!(
                     "no space is left on the device for {}. Free space, then run this again",
                     partial.display()
                 );
                 Failure::new(Exit::DiskFull, text)
             }
-            Some((_, _, partial)) => Failure::file("write", partial, error),
+            Place::File(_, _, partial) => Failure::file("write", partial, error),
         }
     }
 
@@ -111,29 +114,34 @@ impl Target {
             Packed::Gzip(out) => out.try_finish().and_then(|()| out.get_mut().flush()),
             Packed::Zstd(out) => out.do_finish().and_then(|()| out.get_mut().flush()),
         };
-        let ended = ended.and_then(|()| match &self.file {
-            Some((file, path, partial)) => {
+        let ended = ended.and_then(|()| match &self.to {
+            Place::File(file, path, partial) => {
                 file.sync_all()?;
                 std::fs::rename(partial, path)
             }
-            None => Ok(()),
+            _ => Ok(()),
         });
         ended.map_err(|error| self.failed(&error))?;
-        let Some((_, path, _)) = self.file.take() else { return Ok(()) };
-        // A name alone is in the working directory.
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        match synced {
-            // Nobody may list it, or its file system has no such sync.
-            Err(error)
-                if ![ErrorKind::PermissionDenied, ErrorKind::InvalidInput]
-                    .contains(&error.kind()) =>
-            {
-                Err(Failure::file("make durable the name of", &path, &error))
-            }
+        // There is no partial file any more.
+        match std::mem::replace(&mut self.to, Place::StandardOutput) {
+            Place::File(_, path, _) => sync_name(&path),
             _ => Ok(()),
         }
+    }
+}
+
+/// Makes the name of a file durable, where that can be done.
+fn sync_name(path: &Path) -> Outcome<()> {
+    // A name alone is in the working directory.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        Ok(()) => Ok(()),
+        Err(error) => match error.kind() {
+            // Nobody may list it, or its file system has no such sync.
+            ErrorKind::PermissionDenied | ErrorKind::InvalidInput => Ok(()),
+            _ => Err(Failure::file("make durable the name of", path, &error)),
+        },
     }
 }
 
@@ -166,7 +174,7 @@ fn real_path(path: &Path) -> Outcome<PathBuf> {
 impl Drop for Target {
     /// A command that failed leaves nothing that could be taken for one that did not.
     fn drop(&mut self) {
-        if let Some((_, _, partial)) = &self.file {
+        if let Place::File(_, _, partial) = &self.to {
             let _ = std::fs::remove_file(partial);
         }
     }

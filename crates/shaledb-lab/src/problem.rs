@@ -21,6 +21,16 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// Of what the system has refused.
+    pub fn of_system(error: &io::Error) -> Kind {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Kind::DiskFull,
+            _ => Kind::Io,
+        }
+    }
+}
+
 /// A problem, in words.
 #[derive(Debug)]
 pub struct Problem {
@@ -37,11 +47,8 @@ impl Problem {
 
     /// A file with which something could not be done, such as `read`.
     pub fn file(what: &str, path: &Path, error: &io::Error) -> Problem {
-        let kind = match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Kind::DiskFull,
-            _ => Kind::Io,
-        };
-        Problem::new(kind, format!("could not {what} {}: {error}", path.display()))
+        let text = format!("could not {what} {}: {error}", path.display());
+        Problem::new(Kind::of_system(error), text)
     }
 }
 

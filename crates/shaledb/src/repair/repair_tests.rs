@@ -1,6 +1,6 @@
 use super::*;
 use crate::base::config::{Codec, Codecs, Config, TreeConfig};
-use crate::base::error::Error;
+use crate::base::error::{Error, Result};
 use crate::db::{Background, Batch, Db, OpenOptions, TransactionOptions, Tree, WriteOptions};
 use crate::fs::mem::{Call, CrashMode, Fault, MemClock, MemFs};
 use crate::fs::{Env, Fs};
@@ -96,6 +96,11 @@ impl World {
         (world, content)
     }
 
+    fn try_repair(&self, from: &str, to: &str) -> Result<RepairReport> {
+        let options = RepairOptions { env: self.env.clone(), ..RepairOptions::default() };
+        repair(Path::new(from), Path::new(to), &options, &mut |_| ())
+    }
+
     fn repair(&self) -> (All, RepairReport) {
         let to = PathBuf::from("/repaired");
         if self.fs.exists(&to).unwrap() {
@@ -145,7 +150,10 @@ impl World {
     }
 
     fn fork(&self) -> World {
-        let fs = self.fs.fork();
+        self.on(self.fs.fork())
+    }
+
+    fn on(&self, fs: MemFs) -> World {
         World { env: Env { fs: Arc::new(fs.clone()), clock: self.env.clock.clone() }, fs }
     }
 
@@ -538,10 +546,8 @@ fn what_the_device_cannot_read_is_damage() {
         let world = sound.fork();
         // The last bytes, whose page is most of the file.
         world.fs.set_unreadable(&Path::new(DIR).join(&name), bytes - 1..bytes);
-        let options = RepairOptions { env: world.env.clone(), ..RepairOptions::default() };
-        let report = repair(Path::new(DIR), Path::new("/to"), &options, &mut |_| ()).unwrap();
+        let (found, report) = world.repair();
         assert!(report.files.iter().any(|file| file.name == name), "{name}: {report}");
-        let found = all(&open(&world.env, Path::new("/to")));
         // Without a manifest trees have other names.
         let rows = |all: &All| all.values().map(Rows::len).sum::<usize>();
         let missing = rows(&content).saturating_sub(rows(&found));
@@ -553,10 +559,7 @@ fn what_the_device_cannot_read_is_damage() {
 fn a_repair_that_fails_leaves_nothing_and_one_that_is_killed_nothing_that_opens() {
     let (sound, content) = World::new();
     let (to, beside) = (Path::new("/to"), Path::new("/to.unfinished"));
-    let run = |world: &World| {
-        let options = RepairOptions { env: world.env.clone(), ..RepairOptions::default() };
-        repair(Path::new(DIR), to, &options, &mut |_| ())
-    };
+    let run = |world: &World| world.try_repair(DIR, "/to");
     let before = sound.fork();
     run(&before).unwrap();
     let changes = before.fs.changes();
@@ -564,21 +567,18 @@ fn a_repair_that_fails_leaves_nothing_and_one_that_is_killed_nothing_that_opens(
         let world = sound.fork();
         world.fs.fail(Call::Append, nth, Fault::Full, false);
         let Err(error) = run(&world) else { break };
-        assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+        assert!(matches!(error, Error::DiskFull { .. }) && nth < 1000, "{nth}: {error}");
         assert!(!world.fs.exists(to).unwrap() && !world.fs.exists(beside).unwrap(), "{nth}");
-        assert!(nth < 1000, "it ends");
     }
     let mut seen = 0;
     for nth in (0..changes).step_by(3) {
         let world = sound.fork();
         world.fs.crash_after(nth);
         run(&world).unwrap_err();
-        let fs = world.fs.crash_clone(nth, CrashMode::Torn);
-        let env = Env { fs: Arc::new(fs.clone()), clock: world.env.clock.clone() };
-        let world = World { fs, env: env.clone() };
+        let world = world.on(world.fs.crash_clone(nth, CrashMode::Torn));
         if world.fs.exists(beside).unwrap() {
             seen += 1;
-            let options = OpenOptions { env, background: Background::Stepped, read_only: false };
+            let options = OpenOptions { env: world.env.clone(), ..OpenOptions::default() };
             let error = Db::open_in(beside, Config::default(), options).unwrap_err();
             assert!(error.to_string().contains("was not completed"), "{error}");
         }
@@ -593,8 +593,7 @@ fn a_repair_that_fails_leaves_nothing_and_one_that_is_killed_nothing_that_opens(
 #[test]
 fn what_cannot_be_done_is_refused() {
     let (world, _) = World::new();
-    let options = RepairOptions { env: world.env.clone(), ..RepairOptions::default() };
-    let run = |from: &str, to: &str| repair(Path::new(from), Path::new(to), &options, &mut |_| ());
+    let run = |from: &str, to: &str| world.try_repair(from, to);
     assert!(matches!(run("/none", "/to"), Err(Error::NoDatabase(_))));
     assert!(matches!(run(DIR, DIR), Err(Error::InvalidArgument(_))));
     let db = open(&world.env, Path::new(DIR));

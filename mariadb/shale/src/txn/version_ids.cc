@@ -34,7 +34,6 @@ constexpr const char *kMake =
 constexpr const char *kLook = "SELECT id FROM shale_system.versions LIMIT 0";
 constexpr const char *kDrop = "DROP TABLE IF EXISTS shale_system.versions";
 
-std::atomic<bool> is_there{false};
 std::atomic<bool> is_sound{false};  // it was opened by this server
 
 // No two transactions have the same, also those that were prepared before the server started.
@@ -100,9 +99,8 @@ Error run_statements() {
   return error;
 }
 
-// Makes the table unless it is there.
+// Makes the table, unless it is there and sound.
 Error make_version_table() {
-  if (is_there && is_sound) return 0;
   Error error;
   // In a thread of its own the connection is none of the user's, whose settings and transaction
   // stay what they are.
@@ -115,7 +113,7 @@ Error make_version_table() {
     my_thread_end();
   });
   maker.join();
-  if (!error) is_there = is_sound = true;
+  if (!error) is_sound = true;
   return error;
 }
 
@@ -128,8 +126,9 @@ struct VersionIds::Held {
 
   Error open(THD *thd) {
     // It is looked for before: to open one that is not there would undo the statement.
-    is_there = ha_table_exists(thd, &kSchema, &kTable);
-    if (Error error = make_version_table()) return error;
+    if (!is_sound || !ha_table_exists(thd, &kSchema, &kTable)) {
+      if (Error error = make_version_table()) return error;
+    }
     list.init_one_table(&kSchema, &kTable, nullptr, TL_WRITE);
     // Temporary tables stay the connection's.
     All_tmp_tables_list *temporary = thd->temporary_tables;

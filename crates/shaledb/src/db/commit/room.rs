@@ -168,18 +168,19 @@ impl Core {
 
     /// Refuses a write that has no room now, for whoever writes it later, with others.
     pub fn foresee(&self, bytes: u64, operations: u64, is_delete: bool) -> Result<()> {
-        if !self.space().is_limited() {
-            return Ok(());
-        }
         let (bytes, _) = space::cost(bytes, operations);
-        self.admit((bytes, 0), &|| is_delete).map(drop)
+        self.foresee_on_disk(bytes, is_delete)
     }
 
     /// As [`Core::foresee`], of so many bytes of a file that users pay for.
     pub fn foresee_file(&self, bytes: u64) -> Result<()> {
+        self.foresee_on_disk(bytes, false)
+    }
+
+    fn foresee_on_disk(&self, bytes: u64, is_delete: bool) -> Result<()> {
         if !self.space().is_limited() {
             return Ok(());
         }
-        self.admit((bytes, 0), &|| false).map(drop)
+        self.admit((bytes, 0), &|| is_delete).map(drop)
     }
 }
