@@ -353,11 +353,13 @@ class Alterer:
             pass  # it has ended
 
     def forget(self) -> None:
-        """After a crash: what is there is what the server says."""
-        found = indexes_of(self.server, self.table)
+        """After a crash: what is there is what the server says. All of it goes, for names come again."""
+        found = [f"drop index {name}" for name in sorted(indexes_of(self.server, self.table))]
+        found += [f"drop column {row[0]}" for row in self.server.run(
+            "select column_name from information_schema.columns where table_schema = 'test' "
+            f"and table_name = '{self.table}' and column_name regexp '^y[0-9]+$'")]
         if found:
-            self.server.run(f"alter table {self.table} " + ", ".join(
-                f"drop index {name}" for name in sorted(found)), database="test")
+            self.server.run(f"alter table {self.table} {', '.join(found)}", database="test")
         self.there = {}
 
 
