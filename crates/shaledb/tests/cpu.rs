@@ -5,6 +5,7 @@ use shaledb::fs::{Clock, os::OsClock};
 use shaledb::{Codec, Codecs, Config, CpuStats, Db, TreeConfig};
 
 const KEYS: u32 = 20_000;
+const ROUNDS_MAX: usize = 8;
 
 fn key(number: u32) -> [u8; 8] {
     (u64::from(number) * 7919 % u64::from(KEYS)).to_be_bytes()
@@ -25,15 +26,25 @@ fn thread_seconds(run: impl FnOnce()) -> f64 {
 }
 
 /// What the statistics say that `names` together used in `run`, as a share of what the thread did,
-/// and how far chance may have taken that share.
-fn share(db: &Db, names: &[&str], run: impl FnOnce()) -> (f64, f64) {
+/// and how far chance may have taken that share. On a busy machine single samples are far off: it
+/// is run again then, for more of them.
+fn share(db: &Db, names: &[&str], mut run: impl FnMut()) -> (f64, f64) {
     let sum = |of: fn(&CpuStats) -> f64| {
         let stats = db.stats();
         names.iter().map(|name| of(&stats.cpu[*name])).sum::<f64>()
     };
     let before = sum(|cpu| cpu.seconds);
-    let seconds = thread_seconds(run);
-    ((sum(|cpu| cpu.seconds) - before) / seconds, 4.0 * sum(|cpu| cpu.error_seconds) / seconds)
+    let mut seconds = 0.0;
+    let mut found = (0.0, f64::MAX);
+    for _ in 0..ROUNDS_MAX {
+        seconds += thread_seconds(&mut run);
+        let chance = 4.0 * sum(|cpu| cpu.error_seconds) / seconds;
+        found = ((sum(|cpu| cpu.seconds) - before) / seconds, chance);
+        if chance < 1.0 {
+            break;
+        }
+    }
+    found
 }
 
 fn config(codec: Codec) -> Config {
@@ -96,7 +107,7 @@ fn the_activities_add_up_to_what_the_thread_used() {
         println!("{what}: {share:.3} of the thread's CPU, within {chance:.3}");
     }
     println!("{stats}");
-    // On a busy machine too few samples may fall on one of them to tell.
+    // One of them may stay unclear all the same.
     let (clear, unclear): (Vec<_>, Vec<_>) =
         shares.into_iter().partition(|(_, (_, chance))| *chance < 1.0);
     assert!(clear.len() > unclear.len(), "{unclear:?}\n{stats}");
@@ -108,10 +119,12 @@ fn the_activities_add_up_to_what_the_thread_used() {
         let right = 0.5 - chance..most + chance;
         assert!(right.contains(&share), "{what}: {share} +- {chance}\n{stats}");
     }
-    assert_eq!(stats.counters["multi_gets"], u64::from(10 * KEYS / 20));
-    assert_eq!(stats.counters["scans"], u64::from(KEYS));
-    assert_eq!(stats.counters["seeks"], u64::from(KEYS));
-    assert!(stats.counters["scan_steps"] > u64::from(KEYS) * 40);
+    // Once, or once in each round.
+    assert!(stats.counters["multi_gets"] > 0 && stats.counters["scans"] > 0);
+    assert_eq!(stats.counters["multi_gets"] % u64::from(10 * KEYS / 20), 0);
+    assert_eq!(stats.counters["scans"] % u64::from(KEYS), 0);
+    assert_eq!(stats.counters["seeks"], stats.counters["scans"]);
+    assert!(stats.counters["scan_steps"] > stats.counters["scans"] * 40);
     for name in ["flush", "compaction"] {
         assert!(stats.cpu[name].seconds > 0.0 && stats.cpu[name].error_seconds == 0.0, "{name}");
     }
