@@ -108,12 +108,13 @@ int savepoint_rollback(handlerton *, THD *thd, void *place) {
   return trx == nullptr ? 0 : report(thd, trx->rollback_to(*static_cast<size_t *>(place)));
 }
 
-// The engine's savepoints are a stack. The server gives up one with all that follow it, or one
-// whose name is used again: if others follow, that stays as long as they do.
+// The engine's savepoints are a stack. The server gives up one with all that follow it, as at the
+// end of a function, or one whose name is used again: if others follow, that stays as long as they
+// do.
 int savepoint_release(handlerton *, THD *thd, void *place) {
   Trx *trx = Trx::find(thd);
   if (trx == nullptr) return 0;
-  const bool later = thd_sql_command(thd) == SQLCOM_RELEASE_SAVEPOINT;
+  const bool later = thd_sql_command(thd) != SQLCOM_SAVEPOINT;
   return report(thd, trx->release(*static_cast<size_t *>(place), later));
 }
 

@@ -10,6 +10,7 @@
 #include "engine/trees.h"
 #include "tables/shared_table.h"
 #include "txn/in_doubt.h"
+#include "txn/prepared.h"
 #include "txn/waits.h"
 
 namespace shale_sql {
@@ -115,7 +116,11 @@ void Trx::set_number(uint64_t number) {
 Error Trx::before_write(shale_txn **txn) {
   if (Error error = get(txn)) return error;
   wrote_ = true;
-  // A statement that is its own transaction is undone with it.
+  return begin_undoable();
+}
+
+// A statement that is its own transaction is undone with it.
+Error Trx::begin_undoable() {
   if (has_statement_savepoint_ || !in_transaction(thd_)) return 0;
   if (Error error = consume_error(shale_txn_savepoint(txn_, &statement_savepoint_))) return error;
   has_statement_savepoint_ = true;
@@ -129,6 +134,7 @@ void Trx::unlock(const shale_tree *tree, const std::string &key) {
 }
 
 Error Trx::take_snapshot() {
+  leave_detached();
   shale_txn *txn = nullptr;
   if (Error error = get(&txn)) return error;
   if (!has_snapshot_) snapshot_epoch_ = SharedTable::tree_epoch();
@@ -145,9 +151,16 @@ Error Trx::wait_for_locks(unsigned long millis) {
 // A connection that is reset, or changes its user, leaves a prepared XA transaction to whoever
 // decides it, and the server tells no engine.
 void Trx::leave_detached() {
-  if (prepared_ == nullptr || thd_->transaction->xid_state.is_explicit_XA()) return;
+  if (prepared_ == nullptr || (in_xa() && !is_of_another())) return;
   detach();
   (void)rollback();
+}
+
+bool Trx::in_xa() const { return thd_->transaction->xid_state.is_explicit_XA(); }
+
+// Whether what is prepared has another name than the XA transaction that the connection has now.
+bool Trx::is_of_another() const {
+  return prepared_ != nullptr && in_xa() && bytes_of_xid(*thd_->get_xid()) != prepared_name_;
 }
 
 Error Trx::commit_part(bool loads) {
@@ -179,22 +192,27 @@ Error Trx::commit_statement() {
   aside_.clear();
   version_ids_.end_statement();
   if (has_statement_savepoint_ && txn_ != nullptr) {
-    has_statement_savepoint_ = false;
-    return consume_error(shale_txn_release(txn_, statement_savepoint_));
+    return consume_error(end_undoable());
   }
   return 0;
+}
+
+// With it go the savepoints that functions of the statement have left.
+shale_error *Trx::end_undoable() {
+  has_statement_savepoint_ = false;
+  savepoints_ = std::min(savepoints_, statement_savepoint_);
+  return shale_txn_release(txn_, statement_savepoint_);
 }
 
 Error Trx::rollback_statement() {
   aside_.clear();
   version_ids_.end_statement();
   if (has_statement_savepoint_ && txn_ != nullptr) {
-    has_statement_savepoint_ = false;
     undid_part_ = true;
     known_parents_.forget();
-    const size_t place = statement_savepoint_;
-    if (Error error = unless_undone(shale_txn_rollback_to(txn_, place))) return error;
-    return unless_undone(shale_txn_release(txn_, place));
+    Error error = unless_undone(shale_txn_rollback_to(txn_, statement_savepoint_));
+    Error released = unless_undone(end_undoable());
+    return error ? std::move(error) : std::move(released);
   }
   return 0;
 }
@@ -238,6 +256,7 @@ Error Trx::prepare(const std::string &xid) {
   shale_txn *txn = txn_;
   txn_ = nullptr;
   has_statement_savepoint_ = false;
+  prepared_name_ = xid;
   return consume_error(
       shale_txn_prepare(txn, xid.data(), xid.size(), syncs_commits(), &prepared_));
 }
@@ -263,6 +282,7 @@ Error Trx::decide_prepared(bool sync) {
 
 Error Trx::commit() {
   Error error = 0;
+  if (is_of_another()) detach();
   if (committed_) {
     error = std::move(commit_error_);
   } else if (prepared_ != nullptr) {
@@ -289,6 +309,7 @@ Error Trx::commit() {
 
 Error Trx::rollback() {
   Error error = 0;
+  if (is_of_another()) detach();
   if (prepared_ != nullptr) {
     error = engine().in_doubt.decide(prepared_, false, false);
     prepared_ = nullptr;
@@ -361,6 +382,10 @@ void Trx::forget_table(uint64_t table_id) {
 Error Trx::savepoint(size_t *place) {
   shale_txn *txn = nullptr;
   if (Error error = get(&txn)) return error;
+  // One of a function or trigger is of a part of the statement, which may be undone as a whole.
+  if (thd_->in_sub_stmt != 0) {
+    if (Error error = begin_undoable()) return error;
+  }
   if (Error error = consume_error(shale_txn_savepoint(txn, place))) return error;
   savepoints_ = *place + 1;
   return 0;
@@ -369,14 +394,15 @@ Error Trx::savepoint(size_t *place) {
 Error Trx::release(size_t place, bool later) {
   if (txn_ == nullptr || (!later && place + 1 != savepoints_)) return 0;
   savepoints_ = place;
+  version_ids_.release(place);
   return unless_undone(shale_txn_release(txn_, place));
 }
 
 Error Trx::rollback_to(size_t place) {
-  version_ids_.end_statement();
+  version_ids_.rollback_to(place);
   if (txn_ == nullptr) return 0;
   savepoints_ = place + 1;
-  has_statement_savepoint_ = false;
+  if (statement_savepoint_ >= place) has_statement_savepoint_ = false;
   undid_part_ = true;
   known_parents_.forget();
   return consume_error(shale_txn_rollback_to(txn_, place));

@@ -108,7 +108,7 @@ class Trx {
 
   KeptPast &kept_past() { return kept_past_; }
   // Its id in rows that keep versions by it.
-  Error version_id(uint64_t *id) { return version_ids_.get(thd_, id); }
+  Error version_id(uint64_t *id) { return version_ids_.get(thd_, savepoints_, id); }
   Error end_version(ulonglong *begin, ulonglong *end) {
     return version_ids_.end_id(thd_, begin, end);
   }
@@ -182,6 +182,10 @@ class Trx {
  private:
   Error begin(shale_txn **txn);
   void leave_detached();
+  bool in_xa() const;
+  bool is_of_another() const;
+  Error begin_undoable();
+  shale_error *end_undoable();
   Error decide_prepared(bool sync);
   Error keep_numbers();
   bool syncs_commits() const;
@@ -199,6 +203,7 @@ class Trx {
   unsigned long statement_wait_millis_;  // for locks, also in the functions that it calls
   InterruptHandle interrupt_;
   shale_prepared *prepared_ = nullptr;
+  std::string prepared_name_;
   bool noted_ = false;  // the server may be told who waits for it
   bool read_committed_ = false;
   bool wrote_ = false;

@@ -166,10 +166,11 @@ struct VersionIds::Held {
 VersionIds::VersionIds() = default;
 VersionIds::~VersionIds() = default;
 
-Error VersionIds::get(THD *thd, uint64_t *id) {
+Error VersionIds::get(THD *thd, size_t savepoints, uint64_t *id) {
   ulonglong begin = id_, end = 0;
   if (!is_of_statement_) {
     if (Error error = take_part(thd, &begin, &end)) return error;
+    if (id_ == 0) savepoints_ = savepoints;
     id_ = begin;
     is_of_statement_ = true;
   }
