@@ -31,6 +31,8 @@ pub enum shale_action {
     /// Nothing, but the key must have a value, own writes included: it is locked shared, and looked
     /// at as it is now. The value is not used.
     SHALE_ACTION_REQUIRE = 6,
+    /// As shale_txn_delete_unlocked; the value is not used.
+    SHALE_ACTION_DELETE_UNLOCKED = 7,
 }
 
 use shale_action::*;
@@ -44,6 +46,7 @@ fn action_of(number: c_int) -> Result<Action, Fail> {
         n if n == SHALE_ACTION_PUT_IF_CHANGED as c_int => Ok(Action::PutIfChanged),
         n if n == SHALE_ACTION_PUT_UNLOCKED as c_int => Ok(Action::PutUnlocked),
         n if n == SHALE_ACTION_REQUIRE as c_int => Ok(Action::Require),
+        n if n == SHALE_ACTION_DELETE_UNLOCKED as c_int => Ok(Action::DeleteUnlocked),
         other => Err(Fail::Argument(format!("{other} is no action"))),
     }
 }
@@ -158,6 +161,25 @@ pub unsafe extern "C" fn shale_txn_put_unlocked(
         // SAFETY: live handles.
         let (tree, txn) = unsafe { (handle(tree, "tree")?, handle_mut(txn, "txn")?) };
         Ok(txn.txn.put_unlocked(&tree.tree, key, value)?)
+    })
+}
+
+/// As shale_txn_delete of one key, but as shale_txn_put_unlocked without a lock and without a look
+/// at whether the key has been changed.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_delete_unlocked(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    key: *const c_void,
+    key_len: usize,
+) -> *mut shale_error {
+    guard(|| {
+        // SAFETY: bytes with their length.
+        let key = unsafe { bytes(key, key_len, "key") }?;
+        // SAFETY: live handles.
+        let (tree, txn) = unsafe { (handle(tree, "tree")?, handle_mut(txn, "txn")?) };
+        Ok(txn.txn.delete_unlocked(&tree.tree, key)?)
     })
 }
 

@@ -350,6 +350,20 @@ fn an_entry_of_a_locked_row_is_written_without_a_lock() {
     assert_eq!(tree.get(b"entry").unwrap().unwrap(), b"3");
     let mut late = db.begin(at(Isolation::ReadCommitted)).unwrap();
     assert!(late.put_unlocked(&tree, &[0; 1 << 20], b"").is_err(), "too long a key");
+    assert!(late.delete_unlocked(&tree, &[0; 1 << 20]).is_err(), "too long a key");
+    waits(late.delete(&tree, b"entry"));
+    let locks = db.locks(10).unwrap().len();
+    let before = late.savepoint();
+    late.delete_unlocked(&tree, b"entry").unwrap();
+    assert!(late.get(&tree, b"entry").unwrap().is_none());
+    late.rollback_to(before).unwrap();
+    assert_eq!(late.get(&tree, b"entry").unwrap().unwrap(), b"3");
+    let delete =
+        Operation { tree: &tree, action: Action::DeleteUnlocked, key: b"entry", value: b"" };
+    assert!(late.apply([delete], None).unwrap().is_none());
+    assert_eq!(db.locks(10).unwrap().len(), locks);
+    late.commit(DONE).unwrap();
+    assert!(tree.get(b"entry").unwrap().is_none());
     drop(other);
 }
 

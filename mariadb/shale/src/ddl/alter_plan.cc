@@ -10,6 +10,8 @@
 #include "ddl/options.h"
 #include "engine/table_files.h"
 
+#include <algorithm>
+
 namespace shale_sql {
 
 namespace {
@@ -109,6 +111,8 @@ class Planner {
   const char *new_column_rebuild(Field *field, const ColumnDef &column) const;
   bool tells_partition(const Field *was) const;
   bool is_replaced(const Field *was) const;
+  bool tells_otherwise() const;
+  bool same_columns(Field **was, Field **is, bool in_order) const;
   bool values_may_change() const;
   const char *collation_rebuild() const;
   const char *rebuild_refusal() const;
@@ -371,6 +375,36 @@ bool Planner::tells_partition(const Field *was) const {
          bitmap_is_set(&partitions->full_part_field_set, was->field_index);
 }
 
+// Whether partitions are told by other columns, or by values that may be others, though the
+// statement says of none of these columns that it changes: the server changes names in a list one
+// after the other, so that two which swap theirs stay in their places.
+bool Planner::tells_otherwise() const {
+  const partition_info *was = table_->part_info, *is = altered_->part_info;
+  if (was == nullptr || is == nullptr) return false;
+  if (!same_columns(was->part_field_array, is->part_field_array, was->list_of_part_fields) ||
+      !same_columns(was->subpart_field_array, is->subpart_field_array,
+                    was->list_of_subpart_fields)) {
+    return true;
+  }
+  if (!values_may_change()) return false;
+  for (Field **column = table_->field; *column != nullptr; column++) {
+    if ((*column)->vcol_info != nullptr && tells_partition(*column)) return true;
+  }
+  return false;
+}
+
+// An expression has its columns in the order of the table.
+bool Planner::same_columns(Field **was, Field **is, bool in_order) const {
+  std::vector<const Field *> before, after;
+  for (; was != nullptr && *was != nullptr; was++) before.push_back(*was);
+  for (; is != nullptr && *is != nullptr; is++) after.push_back(old_of_[(*is)->field_index]);
+  if (!in_order) {
+    std::sort(before.begin(), before.end());
+    std::sort(after.begin(), after.end());
+  }
+  return before == after;
+}
+
 const char *Planner::rebuilt_column_refusal(const Field *field,
                                             const Create_field *column) const {
   const Field *was = column->field;
@@ -436,6 +470,7 @@ const char *Planner::refusal() {
   for (Field **was = table_->field; *was != nullptr; was++) {
     if (tells_partition(*was) && is_replaced(*was)) return kOfPartitions;
   }
+  if (tells_otherwise()) return kOfPartitions;
   plan_.rebuild = statement_rebuild();
   if (plan_.rebuild == nullptr) plan_.rebuild = primary_rebuild();
   if (plan_.rebuild == nullptr) plan_.rebuild = columns_rebuild();

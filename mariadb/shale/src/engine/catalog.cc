@@ -326,10 +326,12 @@ Error Catalog::replace_marks(char kind, const std::set<std::string> &paths) {
   return changes.write(db_);
 }
 
-Error Catalog::replace(const std::string &path, const TableDef &old, const TableDef &def) {
+Error Catalog::replace(const std::vector<Replaced> &tables) {
   Changes changes;
-  if (old.table_id != def.table_id) changes.erase_numbers(tree_.get(), old.table_id);
-  changes.put(tree_.get(), table_key(path), bytes_of(def));
+  for (const Replaced &one : tables) {
+    if (one.was.table_id != one.is.table_id) changes.erase_numbers(tree_.get(), one.was.table_id);
+    changes.put(tree_.get(), table_key(one.path), bytes_of(one.is));
+  }
   Error error = changes.write(db_);
   definitions_++;
   return error;

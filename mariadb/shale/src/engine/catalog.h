@@ -58,8 +58,12 @@ class Catalog {
   Error erase(const std::string &path, const TableDef &def);
   // Its foreign keys, and those of its children, follow it in the same step (ForeignKeys::renamed).
   Error rename(const std::string &from, const std::string &to);
-  // One definition becomes another's, and the other's goes: what EXCHANGE and TRUNCATE need.
-  Error replace(const std::string &path, const TableDef &old, const TableDef &def);
+  // Definitions get the place of others, which go, all in one step: what TRUNCATE needs.
+  struct Replaced {
+    std::string path;
+    TableDef was, is;
+  };
+  Error replace(const std::vector<Replaced> &tables);
   struct Redefined {
     std::string path;
     const TableDef *def;

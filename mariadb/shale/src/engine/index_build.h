@@ -4,6 +4,7 @@
 #include "engine/errors.h"
 #include "engine/handles.h"
 
+#include <atomic>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,9 @@ class IndexBuild {
   // The catalog has the tree.
   void keep() { kept_ = true; }
   const shale_tree *tree() const { return tree_.get(); }
+  // A writer has a row that such an index cannot have: the statement that builds it fails.
+  void note_lacks_geometry() { lacks_geometry_ = true; }
+  bool lacks_geometry() const { return lacks_geometry_; }
 
  private:
   const std::string name_;
@@ -36,6 +40,7 @@ class IndexBuild {
   TreeHandle tree_;
   bool finished_ = false;
   bool kept_ = false;
+  std::atomic<bool> lacks_geometry_{false};
 };
 
 }  // namespace shale_sql

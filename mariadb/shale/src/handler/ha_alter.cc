@@ -282,7 +282,9 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
   if (plan_constraints(table, altered, info, context)) return true;
   bool numbered = (info->create_info->used_fields & HA_CREATE_USED_AUTO) != 0;
   if (numbered && table->found_next_number_field != nullptr) {
-    if (int error = look_up_above(&context->above)) {
+    int error = note(wait_for_writers(ha_thd(), primary().tree));
+    if (error == 0) error = look_up_above(&context->above);
+    if (error != 0) {
       print_error(tell_server(ha_thd(), error), MYF(0));
       return true;
     }
@@ -306,10 +308,37 @@ bool ha_shale::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
         alteration, primary().tree, shared_->counts, &context->indexes, context->changed);
     error = note(context->filler->run(stats.records));
     context->seen_from = context->filler->seen_from();
+    if (error == 0) error = catch_up_others(altered, info);
+    if (error != 0 && ha_thd()->is_error()) return true;
   }
   if (error == 0) error = prove(context->constraints.added, context->path, context->plan.def);
   if (error != 0) tell_filling(altered, context, error);
   return error != 0;
+}
+
+// The server fills one partition after the other. What was written to the first ones meanwhile is
+// not left to the end, when nobody may write. An error is told.
+int ha_shale::catch_up_others(TABLE *altered, Alter_inplace_info *info) {
+  inplace_alter_handler_ctx **all = info->group_commit_ctx;
+  if (all == nullptr) return 0;
+  std::vector<IndexFiller *> fillers;
+  size_t last = 0;
+  for (; all[last] != nullptr; last++) {
+    const auto *one = static_cast<AlterContext *>(all[last]);
+    if (one->filler != nullptr && one->filler->has_rounds()) fillers.push_back(one->filler.get());
+  }
+  if (last < 2 || all[last - 1] != info->handler_ctx || fillers.empty()) return 0;
+  const int error = note(IndexFiller::catch_up(fillers));
+  if (error == 0) return 0;
+  for (size_t place = 0; place < last; place++) {
+    const auto *one = static_cast<AlterContext *>(all[place]);
+    const bool has_duplicate = one->filler != nullptr && one->filler->duplicate() != nullptr;
+    if (has_duplicate || place + 1 == last) {
+      tell_filling(altered, all[place], error);
+      break;
+    }
+  }
+  return error;
 }
 
 void ha_shale::tell_filling(TABLE *altered, inplace_alter_handler_ctx *begun, int error) {
@@ -376,6 +405,11 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   uint64_t asked = numbered ? std::max<uint64_t>(create->auto_increment_value, 1) : 0;
   for (auto **one = all; *one != nullptr; one++) {
     if (finish_filling(altered, *one, info->ignore)) return true;
+    for (const NewIndex &index : static_cast<AlterContext *>(*one)->indexes) {
+      if (index.build == nullptr || !index.build->lacks_geometry()) continue;
+      my_error(ER_CANT_CREATE_GEOMETRY_OBJECT, MYF(0));
+      return true;
+    }
   }
   std::vector<Catalog::Redefined> defs;
   for (auto **one = all; *one != nullptr; one++) {

@@ -163,8 +163,9 @@ int ha_shale::follow(const Link &link, const std::string &key, const ParentRow &
   last.swap(&last_);
   RowWrite write = std::move(row_write_);
   row_write_ = RowWrite();
-  std::vector<Online::Change> building = std::move(online_.changes);
+  std::vector<Online::Change> building = std::move(online_.changes), past = std::move(online_.past);
   online_.changes.clear();
+  online_.past.clear();
   const ForeignKey *following = following_;
   following_ = link.key.get();
   const std::string first(reinterpret_cast<char *>(table->record[0]), table->s->reclength);
@@ -181,6 +182,7 @@ int ha_shale::follow(const Link &link, const std::string &key, const ParentRow &
   version_ = std::move(version);
   row_write_ = std::move(write);
   online_.changes = std::move(building);
+  online_.past = std::move(past);
   last_.swap(&last);
   return error;
 }
@@ -336,11 +338,15 @@ bool ha_shale::ends_at_action(const uchar *old_row, const uchar *new_row) {
 bool ha_shale::has_same_texts(const uchar *was, const uchar *is) const {
   for (uint number = 0; number < table->s->keys; number++) {
     const KEY &key = table->key_info[number];
-    if ((key.flags & HA_FULLTEXT) == 0) continue;
-    for (uint part = 0; part < key.user_defined_key_parts; part++) {
-      Field *field = table->field[key.key_part[part].fieldnr - 1];
-      if (is_changed(field, was, is)) return false;
-    }
+    if ((key.flags & HA_FULLTEXT) != 0 && !has_same_texts(table, key, was, is)) return false;
+  }
+  return true;
+}
+
+bool ha_shale::has_same_texts(const TABLE *table, const KEY &key, const uchar *was,
+                              const uchar *is) {
+  for (uint part = 0; part < key.user_defined_key_parts; part++) {
+    if (is_changed(table->field[key.key_part[part].fieldnr - 1], was, is)) return false;
   }
   return true;
 }

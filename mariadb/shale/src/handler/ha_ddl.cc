@@ -282,42 +282,78 @@ int ha_shale::rename_table(const char *from, const char *to) {
 }
 
 // It costs the same at any size, and the space is free at once.
+// What a table is when it is empty: rows are written in the last form only from here on.
+static TableDef emptied(TableDef def) {
+  def.discarded = false;
+  def.forms.erase(def.forms.begin(), def.forms.end() - 1);
+  def.defaults.clear();
+  return def;
+}
+
 int ha_shale::truncate() {
-  TableDef def = *shared_->def;
-  if (!def.temporary) {
-    if (int error = wait_for_prepared(ha_thd())) return error;
+  const TableDef &def = *shared_->def;
+  if (def.temporary) return replace_trees(emptied(def), nullptr);
+  if (thd_sql_command(ha_thd()) == SQLCOM_TRUNCATE && is_partition(shared_->path)) {
+    return truncate_partitions();
   }
+  if (int error = wait_for_prepared(ha_thd())) return error;
   if (def.discarded) {
     push_warning_printf(ha_thd(), Sql_condition::WARN_LEVEL_WARN, ER_TABLESPACE_DISCARDED,
                         ER_THD(ha_thd(), ER_TABLESPACE_DISCARDED), table->s->table_name.str);
   }
-  def.discarded = false;
-  // Rows are written in the last form only from here on.
-  def.forms.erase(def.forms.begin(), def.forms.end() - 1);
-  def.defaults.clear();
-  return replace_trees(std::move(def), nullptr);
+  return replace_trees(emptied(def), nullptr);
+}
+
+// The server empties one partition after the other. With the first of them all are emptied, or
+// none.
+int ha_shale::truncate_partitions() {
+  TableDef now;
+  if (Error error = engine().catalog.read(shared_->path, &now)) return note(std::move(error));
+  if (now.table_id != shared_->def->table_id) return open_replaced();
+  Tables partitions;
+  if (int error = note(partitions_of(table_of(shared_->path), &partitions))) return error;
+  std::vector<Catalog::Replaced> replaced;
+  for (const auto &[path, def] : partitions) {
+    if (int error = note(wait_to_drop(ha_thd(), def))) return error;
+    replaced.push_back({path, def, emptied(def)});
+  }
+  return replace_trees(std::move(replaced), nullptr);
 }
 
 int ha_shale::replace_trees(TableDef def, const Fill &fill) {
-  const TableDef was = *shared_->def;
-  if (Error error = engine().catalog.new_table_id(&def.table_id)) return note(std::move(error));
-  std::vector<TreeHandle> trees;
-  int error = note(make_table_trees(def, &trees));
-  if (error == 0 && fill) error = fill(def, trees);
-  if (error == 0) error = note(engine().catalog.replace(shared_->path, was, def));
+  return replace_trees({{shared_->path, *shared_->def, std::move(def)}}, fill);
+}
+
+int ha_shale::replace_trees(std::vector<Catalog::Replaced> replaced, const Fill &fill) {
+  int error = 0;
+  size_t made = 0;
+  for (; error == 0 && made < replaced.size(); made++) {
+    TableDef &def = replaced[made].is;
+    if ((error = note(engine().catalog.new_table_id(&def.table_id)))) break;
+    std::vector<TreeHandle> trees;
+    error = note(make_table_trees(def, &trees));
+    if (error == 0 && fill) error = fill(def, trees);
+  }
+  if (error == 0) error = note(engine().catalog.replace(replaced));
   if (error != 0) {
-    drop_table_trees(def);
+    for (size_t place = 0; place < made; place++) drop_table_trees(replaced[place].is);
     return error;
   }
-  std::string path = shared_->path;
   end_scan();
-  SharedTable::forget(path, false);
-  if (!def.temporary) SharedTable::note_new_trees(path);
-  drop_table_trees(was);
-  // This handler goes on with the new trees; others are opened anew, for the statement has the
-  // table alone.
+  for (const Catalog::Replaced &one : replaced) {
+    SharedTable::forget(one.path, false);
+    if (!one.is.temporary) SharedTable::note_new_trees(one.path);
+    drop_table_trees(one.was);
+  }
+  return open_replaced();
+}
+
+// This handler goes on with the new trees; others are opened anew, for the statement has the table
+// alone.
+int ha_shale::open_replaced() {
+  end_scan();
   std::shared_ptr<SharedTable> fresh;
-  if ((error = note(SharedTable::open(path, table, &fresh)))) return error;
+  if (int error = note(SharedTable::open(shared_->path, table, &fresh))) return error;
   old_shared_ = std::move(shared_);
   shared_ = std::move(fresh);
   noted_write_ = 0;

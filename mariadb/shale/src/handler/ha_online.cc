@@ -4,6 +4,7 @@
 
 #include "handler/ha_shale.h"
 
+#include "codec/geometry.h"
 #include "ddl/online.h"
 #include "engine/errors.h"
 #include "load/index_filler.h"
@@ -52,7 +53,8 @@ void ha_shale::learn_building() {
 // Adds what a change of a row means for them; nullptr: the row comes, or goes. A row that is told
 // as changed needs no lock of its own: the row's is enough.
 void ha_shale::add_building(const uchar *old_row, std::string_view old_primary,
-                            const uchar *new_row, std::string_view new_primary) {
+                            const uchar *new_row, std::string_view new_primary,
+                            std::vector<Online::Change> *changes) {
   Online &online = online_;
   if (online.indexes == nullptr || online.indexes->number != shared_->building.number()) {
     learn_building();
@@ -67,13 +69,19 @@ void ha_shale::add_building(const uchar *old_row, std::string_view old_primary,
       row_write_.add(place, rows->tree(), SHALE_ACTION_PUT_UNLOCKED, new_primary);
     }
   }
-  online.changes.resize(online.codecs.size());
+  changes->resize(online.codecs.size());
   for (size_t i = 0; i < online.codecs.size(); i++) {
     const shale_tree *tree = online.indexes->indexes[i].build->tree();
     const KeyCodec &codec = *online.codecs[i];
-    Online::Entry &was = online.changes[i].was, &is = online.changes[i].is;
+    Online::Entry &was = (*changes)[i].was, &is = (*changes)[i].is;
     if (old_row != nullptr) was.pack(codec, old_row, old_primary);
-    if (new_row != nullptr) is.pack(codec, new_row, new_primary);
+    if (new_row != nullptr) {
+      const Geometries *geometries = codec.geometries();
+      if (geometries != nullptr && !geometries->has_geometry(new_row)) {
+        online.indexes->indexes[i].build->note_lacks_geometry();
+      }
+      is.pack(codec, new_row, new_primary);
+    }
     const bool same_key = old_row != nullptr && new_row != nullptr && was.key == is.key;
     const size_t place = indexes_.size() + i;
     if (old_row != nullptr && !same_key) {

@@ -10,6 +10,7 @@
 
 #include "codec/key_codec.h"
 #include "codec/row_codec.h"
+#include "engine/catalog.h"
 #include "engine/cursor.h"
 #include "handler/ahead.h"
 #include "handler/asked.h"
@@ -335,6 +336,10 @@ class ha_shale final : public handler {
   // Writing (ha_write)
   using RowKeys = shale_sql::RowKeys;
   void pack_keys(const uchar *row, RowKeys *keys) const;
+  void pack_primary(const uchar *row, RowKeys *keys) const;
+  void pack_entries(const uchar *row, const uchar *other, RowKeys *keys) const;
+  int pack_change(const uchar *old_row, const uchar *new_row);
+  bool watches_rows();
   int insert_row(const uchar *row, const RowKeys &keys);
   shale_action insert_action() const;
   int add_entry(const uchar *row, size_t place, const RowKeys &keys);
@@ -438,6 +443,7 @@ class ha_shale final : public handler {
   int end_child();
   int keep_past();
   bool ends_at_action(const uchar *old_row, const uchar *new_row);
+  static bool has_same_texts(const TABLE *table, const KEY &key, const uchar *was, const uchar *is);
   bool has_same_texts(const uchar *was, const uchar *is) const;
 
   // Rows that others have changed since the snapshot (ha_rewrite)
@@ -458,7 +464,8 @@ class ha_shale final : public handler {
     std::shared_ptr<const shale_sql::BuildingIndexes> indexes;
     uint64_t of_codecs = 0;  // whose number that is
     std::vector<std::unique_ptr<shale_sql::KeyCodec>> codecs;
-    std::vector<Change> changes;  // by a row
+    // By a row, and by the one of the past that it leaves: both are applied together.
+    std::vector<Change> changes, past;
   };
   void publish_building(TABLE *altered, Alter_inplace_info *info,
                         const std::vector<shale_sql::NewIndex> &indexes,
@@ -466,8 +473,9 @@ class ha_shale final : public handler {
   void learn_building();
   bool is_building() const { return shared_->building.number() != 0; }
   void add_building(const uchar *old_row, std::string_view old_primary, const uchar *new_row,
-                    std::string_view new_primary);
+                    std::string_view new_primary, std::vector<Online::Change> *changes);
   void undo_alter(inplace_alter_handler_ctx *begun);
+  int catch_up_others(TABLE *altered, Alter_inplace_info *info);
   void tell_altering(int error);
   void tell_filling(TABLE *altered, inplace_alter_handler_ctx *begun, int error);
   bool finish_filling(TABLE *altered, inplace_alter_handler_ctx *begun, bool ignores);
@@ -498,6 +506,9 @@ class ha_shale final : public handler {
   using Fill = std::function<int(const shale_sql::TableDef &,
                                  const std::vector<shale_sql::TreeHandle> &)>;
   int replace_trees(shale_sql::TableDef def, const Fill &fill);
+  int replace_trees(std::vector<shale_sql::Catalog::Replaced> replaced, const Fill &fill);
+  int truncate_partitions();
+  int open_replaced();
   static bool has_children_elsewhere(THD *thd, const std::string &path);
 
   // A table as a file (ha_move)

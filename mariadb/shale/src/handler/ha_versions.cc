@@ -88,7 +88,7 @@ int ha_shale::add_past(const uchar *row) {
   for (size_t place = 1; place < indexes_.size(); place++) {
     if (int error = add_entry(row, place, keys)) return error;
   }
-  if (is_building()) add_building(nullptr, {}, row, keys.primary);
+  if (is_building()) add_building(nullptr, {}, row, keys.primary, &online_.past);
   count_change(1);
   return 0;
 }

@@ -11,20 +11,55 @@ using namespace shale_sql;
 // The keys of a row in all indexes, its hidden key aside, and those of words if they are not
 // written later.
 void ha_shale::pack_keys(const uchar *row, RowKeys *keys) const {
+  pack_primary(row, keys);
+  pack_entries(row, nullptr, keys);
+}
+
+void ha_shale::pack_primary(const uchar *row, RowKeys *keys) const {
+  if (shared_->def->hidden_key) return;
+  keys->primary.clear();
+  primary().codec->pack_columns(row, &keys->primary);
+}
+
+// Of what it changes of a row. Texts that stay have the words that are there: long ones take
+// milliseconds to be told apart. A row that others have changed since the snapshot has them written
+// anew (ha_rewrite.cc).
+int ha_shale::pack_change(const uchar *old_row, const uchar *new_row) {
+  pack_primary(old_row, &was_);
+  pack_primary(new_row, &is_);
+  bool stays = has_many_ && was_.primary == is_.primary;
+  if (stays && watches_rows()) {
+    shale_txn *txn = nullptr;
+    bool changed = false;
+    if (int error = note(trx()->get(&txn))) return error;
+    if (int error = note(consume_error(shale_txn_wrote(txn, primary().tree, was_.primary.data(),
+                                                       was_.primary.size(), nullptr, &changed)))) {
+      return error;
+    }
+    stays = !changed;
+  }
+  pack_entries(old_row, stays ? new_row : nullptr, &was_);
+  pack_entries(new_row, stays ? old_row : nullptr, &is_);
+  return 0;
+}
+
+// `other`: the same row before or after a change, whose words are no others where its texts are not.
+void ha_shale::pack_entries(const uchar *row, const uchar *other, RowKeys *keys) const {
   size_t count = indexes_.size();
   keys->keys.resize(count);
   keys->values.resize(count);
   keys->has_null.assign(count, false);
   if (has_many_) keys->many.resize(count);
-  if (!shared_->def->hidden_key) {
-    keys->primary.clear();
-    primary().codec->pack_columns(row, &keys->primary);
-  }
   for (size_t place = 1; place < count; place++) {
     keys->keys[place].clear();
     keys->values[place].clear();
     if (indexes_[place].many != nullptr) {
-      if (load_.words.empty()) indexes_[place].many->pack(row, keys->primary, &keys->many[place]);
+      const KEY &key = table->key_info[indexes_[place].number];
+      if (other != nullptr && has_same_texts(table, key, row, other)) {
+        keys->many[place].clear();
+      } else if (load_.words.empty()) {
+        indexes_[place].many->pack(row, keys->primary, &keys->many[place]);
+      }
       continue;
     }
     const KeyCodec &codec = *indexes_[place].codec;
@@ -62,11 +97,14 @@ int ha_shale::begin_row() {
   }
   shale_txn *txn = nullptr;
   if (int error = note(trx->before_write(&txn))) return error;
-  // Without other indexes no entry has to follow the row. At READ COMMITTED each statement has a
-  // snapshot of its own, but functions and triggers have that of the statement that they are of.
-  bool watches = indexes_.size() > 1 && (!trx->read_committed() || ha_thd()->in_sub_stmt != 0);
-  row_write_.begin(txn, watches ? primary().tree : nullptr);
+  row_write_.begin(txn, watches_rows() ? primary().tree : nullptr);
   return 0;
+}
+
+// Without other indexes no entry has to follow a row. At READ COMMITTED each statement has a
+// snapshot of its own, but functions and triggers have that of the statement that they are of.
+bool ha_shale::watches_rows() {
+  return indexes_.size() > 1 && (!trx()->read_committed() || ha_thd()->in_sub_stmt != 0);
 }
 
 // What the engine says of the writes: 0, an error, a duplicate, or a parent that is not there.
@@ -134,9 +172,12 @@ void ha_shale::change_entries(size_t place, const ManyEntries &was, const ManyEn
   const shale_tree *tree = indexes_[place].tree;
   compare_entries(
       was, is,
-      [&](const std::string &key) { row_write_.add(place, tree, SHALE_ACTION_DELETE, key); },
+      // As of a row that is inserted. Locks of words would keep writers of other rows waiting, as
+      // soon as they are many and become ranges.
+      [&](const std::string &key) {
+        row_write_.add(place, tree, SHALE_ACTION_DELETE_UNLOCKED, key);
+      },
       [&](const ManyEntry &entry) {
-        // As of a row that is inserted.
         row_write_.add(place, tree, SHALE_ACTION_PUT_UNLOCKED, entry.key, entry.value);
       },
       [](const ManyEntry &) {});
@@ -159,7 +200,9 @@ int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
     error = check_parents(index, keys, row);
     if (error == 0) error = add_entry(row, index, keys);
   }
-  if (error == 0 && is_building()) add_building(nullptr, {}, row, keys.primary);
+  if (error == 0 && is_building()) {
+    add_building(nullptr, {}, row, keys.primary, &online_.changes);
+  }
   error = end_row(error);
   return error != 0 || load_.words.empty() ? error : add_words(row, keys.primary);
 }
@@ -283,7 +326,9 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
     if (int error = add_entry(new_row, place, is)) return error;
   }
   if (same_primary && row_write_.watches()) keep_entries(was, is);
-  if (is_building()) add_building(old_row, was.primary, new_row, is.primary);
+  if (is_building()) {
+    add_building(old_row, was.primary, new_row, is.primary, &online_.changes);
+  }
   return 0;
 }
 
@@ -308,8 +353,7 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
 
 int ha_shale::change_row(const uchar *old_row, const uchar *new_row, const uchar *past) {
   if (shared_->def->hidden_key) was_.primary = is_.primary = last_.primary;
-  pack_keys(old_row, &was_);
-  pack_keys(new_row, &is_);
+  if (int error = pack_change(old_row, new_row)) return error;
   // Also where only the server cannot tell: it counts such a row as not changed, and logs nothing.
   if (was_.same(is_) && rows_->same(old_row, new_row)) return HA_ERR_RECORD_IS_THE_SAME;
   if (has_many_ && table->versioned(VERS_TIMESTAMP) && ends_at_action(old_row, new_row)) {
@@ -341,7 +385,7 @@ int ha_shale::delete_row(const uchar *buf) {
   forget_parents();
   row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was_.primary);
   // Before its children, whose actions may read rows by this handler, and so move long values.
-  if (is_building()) add_building(buf, was_.primary, nullptr, {});
+  if (is_building()) add_building(buf, was_.primary, nullptr, {}, &online_.changes);
   error = check_children(0, was_, buf, nullptr);
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
     if (indexes_[index].many != nullptr) {
@@ -356,7 +400,7 @@ int ha_shale::delete_row(const uchar *buf) {
   return tell_server(ha_thd(), error);
 }
 
-// What is one above the greatest automatic number that is in the table, committed or not.
+// What is one above the greatest automatic number that is in the table, of rows that are committed.
 int ha_shale::look_up_above(uint64_t *above) {
   const Index &index = of_number(table->s->next_number_index);
   shale_scan *begun = nullptr;

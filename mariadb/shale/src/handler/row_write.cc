@@ -40,6 +40,8 @@ shale_error *RowWrite::apply_one(const shale_operation &one, shale_bytes **exist
       return shale_txn_put(txn_, one.tree, one.key, one.key_len, one.value, one.value_len);
     case SHALE_ACTION_DELETE:
       return shale_txn_delete(txn_, one.tree, one.key, one.key_len, nullptr, 0);
+    case SHALE_ACTION_DELETE_UNLOCKED:
+      return shale_txn_delete_unlocked(txn_, one.tree, one.key, one.key_len);
     case SHALE_ACTION_PUT_UNLOCKED:
       return shale_txn_put_unlocked(txn_, one.tree, one.key, one.key_len, one.value,
                                     one.value_len);

@@ -140,12 +140,23 @@ Error IndexFiller::run(ha_rows expected) {
   snapshot_.reset();
   if (!error && has_rounds) {
     thd_progress_next_stage(alter_.thd);
-    uint64_t left = kFew;
-    for (unsigned count = 0; !error && left >= kFew && count < kRounds; count++) {
-      error = round(false, &left);
-    }
+    error = catch_up({this});
   }
   thd_progress_end(alter_.thd);
+  return error;
+}
+
+Error IndexFiller::catch_up(const std::vector<IndexFiller *> &all) {
+  Error error;
+  uint64_t left = kFew;
+  for (unsigned count = 0; !error && left >= kFew && count < kRounds; count++) {
+    left = 0;
+    for (IndexFiller *one : all) {
+      uint64_t keys = 0;
+      if (!error) error = one->round(false, &keys);
+      left += keys;
+    }
+  }
   return error;
 }
 

@@ -39,8 +39,11 @@ class IndexFiller {
 
   // `expected` rows, for the progress that is told. Little is left to do then.
   Error run(ha_rows expected);
+  // The same again of several, whose tables were written to meanwhile.
+  static Error catch_up(const std::vector<IndexFiller *> &all);
   // What is left, while nobody writes.
   Error finish();
+  bool has_rounds() const { return changed_ != nullptr; }
   const shale_tree *source() const { return source_; }
   // The index that has two entries of one key; nullptr: none. Its row is in the record.
   const NewIndex *duplicate() const { return duplicate_; }

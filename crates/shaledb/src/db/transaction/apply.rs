@@ -25,6 +25,8 @@ pub enum Action {
     PutIfChanged,
     /// As [`Transaction::put_unlocked`].
     PutUnlocked,
+    /// As [`Transaction::delete_unlocked`]; the value is not used.
+    DeleteUnlocked,
     /// Nothing, but the key must have a value. It is locked and looked at as by
     /// [`Transaction::get_for_share`], and own writes count. The value is not used.
     Require,
@@ -139,6 +141,10 @@ impl Transaction {
                 Action::Insert(LockMode::Shared) => self.insert_or_share(tree, key, value)?,
                 Action::PutUnlocked => {
                     self.put_unlocked(tree, key, value)?;
+                    continue;
+                }
+                Action::DeleteUnlocked => {
+                    self.delete_unlocked(tree, key)?;
                     continue;
                 }
                 Action::PutIfChanged => {

@@ -77,6 +77,31 @@ impl Transaction {
         self.write(tree, Kind::Delete, key, b"")
     }
 
+    /// As [`Transaction::delete`], but as [`Transaction::put_unlocked`] without a lock and without
+    /// a conflict check.
+    ///
+    /// # Errors
+    /// As [`Transaction::put_unlocked`].
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let (rows, by_name) = (db.tree_or_create("rows")?, db.tree_or_create("by name")?);
+    /// # rows.put(b"7", b"ada")?;
+    /// # by_name.put(b"ada 7", b"")?;
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// txn.delete(&rows, b"7")?;
+    /// txn.delete_unlocked(&by_name, b"ada 7")?;
+    /// assert_eq!(db.locks(10)?.len(), 1);
+    /// txn.commit(shaledb::WriteOptions::default())?;
+    /// assert!(by_name.get(b"ada 7")?.is_none());
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn delete_unlocked(&mut self, tree: &Tree, key: &[u8]) -> Result<()> {
+        self.check_write(tree, key, b"")?;
+        self.keep(tree, Kind::Delete, key, b"")
+    }
+
     /// Removes every key from `start` up to, not including, `end`. The whole range is locked, rows
     /// or no rows.
     ///
