@@ -115,6 +115,26 @@ void leaps_over_nothing() {
   }
 }
 
+// A strip around the globe has no ranges far from it.
+void narrow_windows_have_narrow_ranges() {
+  for (unsigned round = 0; round < 200; round++) {
+    const double at = some_share() * 170 - 85, far = at > 0 ? at - 60 : at + 60;
+    const bool is_flat = round % 2 == 0;
+    const Mbr strip = is_flat ? Mbr{-180, 180, at, at + 0.01} : Mbr{at, at + 0.01, -180, 180};
+    const CellSearch search(strip, Relation::kMeets);
+    const std::vector<CellRange> ranges = search.ranges(1);
+    CHECK(ranges.size() <= CellSearch::kSquaresMax + kCellClasses);
+    unsigned inside = 0;
+    for (int i = 0; i < 100; i++) {
+      const double along = some_share() * 360 - 180;
+      std::string cell;
+      append_cell(is_flat ? Mbr{along, along, far, far} : Mbr{far, far, along, along}, &cell);
+      inside += is_in(ranges, cell);
+    }
+    CHECK(inside < 10);
+  }
+}
+
 void rectangles_come_back() {
   const Mbr mbr = {-1.5, 2, -0.0, 1e300};
   std::string bytes;
@@ -130,6 +150,7 @@ void rectangles_come_back() {
 int main() {
   shale_sql::finds_what_matches();
   shale_sql::leaps_over_nothing();
+  shale_sql::narrow_windows_have_narrow_ranges();
   shale_sql::rectangles_come_back();
   printf("cells: ok\n");
 }

@@ -258,12 +258,17 @@ bool CellSearch::next(std::string_view cell, std::string *found) const {
   return true;
 }
 
-// The box in two squares in each direction at most, as small as can be.
+// The box in squares, as small as can be: two in its shorter direction, and not too many in the
+// longer one. Two in either would take in a square as long as a narrow box.
 void CellSearch::add_ranges(unsigned cell_class, const Box &box,
                             std::vector<CellRange> *ranges) const {
   unsigned level = 0;
-  while ((box.x_max >> level) - (box.x_min >> level) > 1 ||
-         (box.y_max >> level) - (box.y_min >> level) > 1) {
+  uint64_t wide = 0, high = 0;
+  const auto measure = [&] {
+    wide = (box.x_max >> level) - (box.x_min >> level) + 1;
+    high = (box.y_max >> level) - (box.y_min >> level) + 1;
+  };
+  for (measure(); std::min(wide, high) > 2 || std::max(wide, high) > kSquaresMax / 2; measure()) {
     level++;
   }
   std::vector<CellRange> squares;

@@ -57,14 +57,16 @@ struct CellRange {
 
 class CellSearch {
  public:
+  static constexpr uint64_t kSquaresMax = 32;
+
   CellSearch(const Mbr &window, Relation relation);
 
   bool matches(const Mbr &mbr) const;
   // The first cell at or after `cell` that may have a match; false: there is none.
   bool next(std::string_view cell, std::string *found) const;
   // All cells that may have a match are in these ranges, and some others. In order; they do not
-  // overlap. There are up to four of each class that is in `there`, bit by bit; of others, that
-  // follow each other, one has all cells.
+  // overlap. There are up to kSquaresMax of each class that is in `there`, bit by bit; of others,
+  // that follow each other, one has all cells.
   std::vector<CellRange> ranges(uint64_t there = ~uint64_t{0}) const;
 
  private:
