@@ -381,7 +381,7 @@ impl Tree {
 
     /// Cuts what a merge makes into tables, where the engine would.
     fn cut(&self, plan: &Plan, pieces: Vec<Piece>, dropped_to: u64, keys: &Keys) -> Vec<Content> {
-        let mut rule = OutputCut::new(plan);
+        let mut rule = OutputCut::new(plan, None);
         let mut cutter = Cutter::default();
         let level = plan.output_level;
         let ratio = cost_of(&self.costs, plan.choice).ratio;

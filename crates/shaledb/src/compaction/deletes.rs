@@ -4,6 +4,7 @@
 use super::choose::PickInput;
 use super::plan::{Action, Load, Plan, Reason};
 use super::policy::LAST;
+use super::range::{KeyRange, overlapping};
 use crate::base::ranges::RangeDeletes;
 use crate::table::meta::TableMeta;
 use std::sync::Arc;
@@ -53,11 +54,29 @@ pub(super) fn is_full_of_deletes(table: &TableMeta) -> bool {
     table.range_deletes > 0 || table.deletes > 0 && table.deletes * 2 >= table.entries
 }
 
+/// Whether the deletes of a table of `level` would meet anything there that they delete: a snapshot
+/// between a table and its deletes keeps all of it. A merge would only write it anew, in pieces with
+/// the deletes, which are then no longer newer than the whole.
+fn meets_what_may_go(
+    input: &PickInput<'_>,
+    load: &Load<'_>,
+    level: usize,
+    table: &TableMeta,
+) -> bool {
+    let output = (level + 1).max(input.targets.base).min(LAST);
+    let below = overlapping(input.level(output), &KeyRange::of(table));
+    let kept = |below: &Arc<TableMeta>| load.snapshot_between(below.max_seq, table.min_seq);
+    below.is_empty() || !input.level(output)[below].iter().all(kept)
+}
+
 /// Takes a table full of deletes one level down; or, in the last level, rewrites it without them
 /// once no snapshot needs them.
 pub(super) fn pick(input: &PickInput<'_>, load: &Load<'_>) -> Option<Plan> {
     for level in (1..LAST).rev() {
-        if let Some(index) = input.cheapest(level, is_full_of_deletes)
+        let wanted = |table: &TableMeta| {
+            is_full_of_deletes(table) && meets_what_may_go(input, load, level, table)
+        };
+        if let Some(index) = input.cheapest(level, wanted)
             && let Some(plan) = input.down(Reason::Deletes, level, index..index + 1, true)
         {
             return Some(plan);
@@ -79,7 +98,7 @@ pub(super) fn rewrite_last(
     let table = input.level(LAST).iter().find(|table| {
         !input.busy.has(table)
             && wanted(table)
-            && !input.busy.writes(LAST, &super::range::KeyRange::of(table))
+            && !input.busy.writes(LAST, &KeyRange::of(table))
     })?;
     input.plan(reason, Action::Merge, &[(LAST, std::slice::from_ref(table))], LAST)
 }

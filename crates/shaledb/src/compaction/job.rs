@@ -167,7 +167,7 @@ impl<'a> PartMerge<'a> {
         let outputs = Outputs {
             context,
             files: Vec::new(),
-            cut: OutputCut::new(context.plan),
+            cut: OutputCut::new(context.plan, part.start.as_deref()),
             entries_max: match context.plan.output_level {
                 0 => u64::MAX,
                 _ => context.memory_bytes / BYTES_PER_ROW,

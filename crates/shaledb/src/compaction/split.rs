@@ -178,14 +178,17 @@ pub struct OutputCut {
 }
 
 impl OutputCut {
-    /// The cuts for the outputs of `plan` (or of a part of it).
-    pub fn new(plan: &Plan) -> OutputCut {
-        OutputCut::with(plan.table_bytes, plan.grandparents.clone())
+    /// The cuts for the outputs of `plan`, or of the part of it that begins with `start`: what lies
+    /// below the parts before it is not passed by this one.
+    pub fn new(plan: &Plan, start: Option<&[u8]>) -> OutputCut {
+        OutputCut::with(plan.table_bytes, plan.grandparents.clone(), start)
     }
 
-    fn with(bytes: u64, grandparents: Vec<Arc<TableMeta>>) -> OutputCut {
+    fn with(bytes: u64, grandparents: Vec<Arc<TableMeta>>, start: Option<&[u8]>) -> OutputCut {
         let overlap_max = bytes.saturating_mul(super::choose::GRANDPARENT_TABLES);
-        OutputCut { bytes, overlap_max, grandparents, at: 0, overlap: 0 }
+        let before = |start| grandparents.partition_point(|table| table.is_before(start));
+        let at = start.map_or(0, before);
+        OutputCut { bytes, overlap_max, grandparents, at, overlap: 0 }
     }
 
     /// Whether a new table must begin with `key`, when the table before it has `bytes`. To be asked

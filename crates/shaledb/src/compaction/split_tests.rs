@@ -93,8 +93,17 @@ fn parts_that_share_a_table_are_one_group() {
 
 /// The keys of one MiB each at which tables begin.
 fn outputs(bytes: u64, grandparents: &[(&str, &str, u64)], input: &str) -> String {
+    outputs_of_part(bytes, grandparents, None, input)
+}
+
+fn outputs_of_part(
+    bytes: u64,
+    grandparents: &[(&str, &str, u64)],
+    start: Option<&str>,
+    input: &str,
+) -> String {
     let tables = grandparents.iter().map(|(a, b, mib)| Arc::new(table(a, b, *mib))).collect();
-    let mut cut = OutputCut::with(bytes * MIB, tables);
+    let mut cut = OutputCut::with(bytes * MIB, tables, start.map(str::as_bytes));
     let (mut bytes, mut begins) = (0, Vec::new());
     for key in input.split_whitespace() {
         if cut.before(key.as_bytes(), bytes) {
@@ -114,6 +123,15 @@ fn outputs_are_cut_by_size_and_by_what_lies_below() {
     assert_eq!(outputs(4, &[("a", "c", 1), ("d", "e", 1), ("f", "z", 1)], input), "d h l");
     // Tables below that are much too large for a table above.
     assert_eq!(outputs(4, &[("a", "b", 90), ("c", "c", 90), ("d", "z", 1)], input), "c d h l");
+}
+
+#[test]
+fn a_part_does_not_pass_what_lies_below_the_parts_before_it() {
+    let below = [("a", "b", 90), ("c", "d", 90), ("e", "i", 1), ("j", "z", 1)];
+    assert_eq!(outputs_of_part(4, &below, Some("f"), "f g h i j k l m n"), "j n");
+    // The first key of a part may lie behind its start.
+    assert_eq!(outputs_of_part(4, &below, Some("e"), "k l m n o p"), "o");
+    assert_eq!(outputs_of_part(4, &below, Some("a"), "c d e f g h"), "e");
 }
 
 #[test]

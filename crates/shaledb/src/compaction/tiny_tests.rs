@@ -386,7 +386,7 @@ fn filter(content: &Content, snapshots: &[SeqNo], bottom: Bottom) -> Content {
 
 /// Cuts what is kept into tables; range deletes are cut where tables are.
 fn cut(plan: &Plan, kept: &Content, start: Vec<u8>, end: Option<Vec<u8>>) -> Vec<Content> {
-    let mut cutter = OutputCut::new(plan);
+    let mut cutter = OutputCut::new(plan, None);
     let mut bounds = vec![start];
     let mut bytes = 0;
     for (index, entry) in kept.entries.iter().enumerate() {

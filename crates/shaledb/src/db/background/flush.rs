@@ -129,7 +129,8 @@ impl Core {
     }
 
     fn write_table(&self, part: &Part<'_>) -> Result<Option<(TableMeta, Box<dyn WriteFile>)>> {
-        let snapshots = self.reader_seqs_to_keep();
+        // What is kept for them goes with the merges that come anyway.
+        let snapshots = self.reader_seqs();
         let path = self.path(FileKind::Table, part.id);
         let file = self.env.fs.create(&path)?;
         let options = self.table_options(part.tree, 0);

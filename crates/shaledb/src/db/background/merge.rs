@@ -15,6 +15,7 @@ use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use crate::compaction::job::{Context, Done, PartMerge};
 use crate::compaction::plan::Plan;
+use crate::compaction::policy::LAST;
 use crate::compaction::room;
 use crate::compaction::split::{self, Part};
 use crate::compaction::stages::{Removed, Stage, Stages};
@@ -73,7 +74,11 @@ impl Core {
             rested_nanos: 0,
             error: None,
         };
-        let snapshots = self.reader_seqs_to_keep();
+        // The end of a snapshot lets only the last level be written anew for what was kept there.
+        let snapshots = match plan.output_level {
+            LAST => self.reader_seqs_to_keep(),
+            _ => self.reader_seqs(),
+        };
         let of_inputs = progress.inputs.iter().flat_map(|(_, tables)| tables);
         let entries = of_inputs.map(|table| table.meta.entries).sum();
         let progress = Mutex::new(progress);

@@ -114,7 +114,8 @@ impl Core {
             (pressure.space_taken, pressure.space_hard) = missing;
         }
         let all: u64 = state.debts.values().map(|debt| debt.flushed_bytes).sum();
-        for (id, debt) in &state.debts {
+        // Of trees whose compactions are held waiting relieves nothing.
+        for (id, debt) in state.debts.iter().filter(|(id, _)| !state.held.contains_key(id)) {
             let merge = state.level0_merges.get(id);
             let since = merge.map(|job| {
                 let (tree, all_then) = job.flushed;
