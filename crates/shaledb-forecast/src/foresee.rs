@@ -1,5 +1,6 @@
 //! Long spans of time: all of it where that is possible, else some days of it here and there.
 
+use crate::growth::Growth;
 use crate::outcome::{Sample, Totals};
 use crate::run::{DAY, Run};
 use crate::scenario::{HOURS, Scenario};
@@ -38,6 +39,10 @@ const LONG_DAY: f64 = 8.0;
 const WARM: f64 = 0.15;
 /// A tree whose size changes by less than this share stays as it is.
 const STEADY: f64 = 0.05;
+/// A stretch whose size, by what was written in it, is off by more than this share is run again
+/// with that; so many are at most.
+const SIZE_OFF: f64 = 0.1;
+const AGAIN: usize = 2;
 
 /// A span that was run, and for which span it stands.
 #[derive(Clone, Debug, Serialize)]
@@ -153,21 +158,10 @@ impl Forecast {
     }
 }
 
-/// Bytes of keys and values that are there on a day.
-fn bytes_on(scenario: &Scenario, day: f64) -> f64 {
+/// Bytes a second by which the data is taken to change.
+fn rate(scenario: &Scenario) -> f64 {
     let demand = scenario.mean_demand();
-    if demand.is_infinite() {
-        return scenario.start_bytes;
-    }
-    let grown = scenario.growth(demand) * scenario.row_bytes() * DAY;
-    match scenario.load.retention_days {
-        // What is there was written as evenly as what comes.
-        Some(days) => {
-            let left = scenario.start_bytes * (1.0 - day / days).max(0.0);
-            left + grown * day.min(days)
-        }
-        None => (scenario.start_bytes + grown * day).max(0.0),
-    }
+    if demand.is_finite() { demand } else { 0.0 }
 }
 
 /// The size of tables with which there are not too many.
@@ -291,7 +285,8 @@ fn room(scenario: &Scenario, effort: &Effort) -> f64 {
     if limit == 0.0 {
         return f64::INFINITY;
     }
-    let most = (0..=HOURS).map(|part| bytes_on(scenario, scenario.days * part as f64 / 24.0));
+    let growth = Growth::at(scenario, rate(scenario));
+    let most = (0..=HOURS).map(|part| growth.bytes_on(scenario.days * part as f64 / 24.0));
     let most = most.fold(scenario.start_bytes, f64::max);
     // More than what the best codec makes of it has no room in any case: what is tried is near what
     // is found, and no tree of far more is made.
@@ -324,7 +319,8 @@ fn day_when(from: f64, to: f64, is_so: impl Fn(f64) -> bool) -> Option<f64> {
 
 fn straight(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)) -> Ran {
     let days = scenario.days;
-    let most = bytes_on(scenario, days).max(scenario.start_bytes).max(scenario.load.universe_bytes);
+    let most = Growth::at(scenario, rate(scenario)).bytes_on(days);
+    let most = most.max(scenario.start_bytes).max(scenario.load.universe_bytes);
     let table = table_bytes(scenario, most, effort);
     let mut run = Run::new(scenario, scenario.start_bytes, table);
     let mut samples = Vec::new();
@@ -369,44 +365,118 @@ fn paced(scenario: &Scenario, effort: &Effort, steady: bool) -> Paced {
     Paced { count, pace, run_days, warm_days: if varies { pace } else { run_days } }
 }
 
+/// What stretches have in common.
+struct Stretches<'a> {
+    /// What is run: after some time it is in the shape of a tree that is written to.
+    worn: &'a Scenario,
+    effort: &'a Effort,
+    /// Bytes of keys and values for which there is room.
+    room: f64,
+    paced: &'a Paced,
+}
+
+/// A stretch that was run.
+struct RanOnce {
+    stretch: Stretch,
+    samples: Vec<Sample>,
+    coarseness: f64,
+    /// Bytes that were taken to be there in its middle.
+    bytes: f64,
+    is_full: bool,
+    /// Bytes a second of all of its time that are really written.
+    rate: f64,
+}
+
 fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)) -> Ran {
-    let changes = (bytes_on(scenario, scenario.days) / scenario.start_bytes.max(1.0) - 1.0).abs();
+    let mut growth = Growth::at(scenario, rate(scenario));
+    let changes = (growth.bytes_on(scenario.days) / scenario.start_bytes.max(1.0) - 1.0).abs();
     let slows = scenario.machine.device.slower_each_year * scenario.days / 365.0;
-    // After some time it is in the shape of a tree that is written to.
     let worn = Scenario { compacted: false, existing: None, ..scenario.clone() };
     let room = room(&worn, effort);
     let steady = changes < STEADY && slows < STEADY && room.is_infinite();
-    let (demand, varies) = (scenario.mean_demand(), scenario.varies());
-    let Paced { count, pace, warm_days, run_days } = paced(scenario, effort, steady);
+    let paced = paced(scenario, effort, steady);
+    let each = Stretches { worn: &worn, effort, room, paced: &paced };
     let mut coarseness: f64 = 1.0;
     // Bytes that are there at the beginning of a stretch, by what was really written before it.
     let mut there = scenario.start_bytes;
-    let mut kept = 1.0;
     let (mut samples, mut stretches) = (Vec::new(), Vec::new());
-    let mut from_day = 0.0;
-    for at in 0..count {
-        let left = count - at;
-        let grown = |from: f64, to: f64| bytes_on(scenario, to) - bytes_on(scenario, from);
-        let fills =
-            day_when(from_day, scenario.days, |day| there + kept * grown(from_day, day) >= room);
+    let (mut from_day, mut again) = (0.0, AGAIN);
+    for at in 0..paced.count {
+        let left = paced.count - at;
+        let mut ran = each.run(&growth, (from_day, there), left);
+        while again > 0 && ran.is_of_another_size(&mut growth, (from_day, there)) {
+            again -= 1;
+            ran = each.run(&growth, (from_day, there), left);
+        }
+        growth.go_on_at(ran.rate);
+        let to_day = ran.stretch.to_day;
+        there = (there + growth.between(from_day, to_day)).clamp(0.0, room);
+        if room.is_finite() {
+            // Where the limit on space was below that, no more is there.
+            let live = ran.samples.last().map_or(ran.bytes, |sample: &Sample| sample.live);
+            let rest = growth.between(f64::midpoint(from_day, to_day), to_day);
+            there = there.min(ran.bytes.min(live) + rest).max(0.0);
+        }
+        growth.known_to(to_day);
+        coarseness = coarseness.max(ran.coarseness);
+        samples.extend(ran.samples);
+        stretches.push(ran.stretch);
+        progress(0.9 * (at + 1) as f64 / paced.count as f64);
+        from_day = to_day;
+        if from_day >= scenario.days {
+            break;
+        }
+    }
+    Ran { samples, stretches, coarseness, end_bytes: there, hours_shorter: 1.0 / paced.pace }
+}
+
+impl RanOnce {
+    /// Whether, by what was written in it, its middle has another size than was taken: then that
+    /// rate is taken from now on.
+    fn is_of_another_size(&self, growth: &mut Growth<'_>, (from, there): (f64, f64)) -> bool {
+        let mut really = growth.clone();
+        really.go_on_at(self.rate);
+        let middle = f64::midpoint(from, self.stretch.to_day);
+        let bytes = (there + really.between(from, middle)).max(0.0);
+        let is_off = (bytes - self.bytes).abs() > SIZE_OFF * bytes.max(self.bytes);
+        if is_off && !self.is_full {
+            *growth = really;
+        }
+        is_off && !self.is_full
+    }
+}
+
+impl Stretches<'_> {
+    /// Until which day a stretch goes, and whether there is then no more room before the end.
+    fn end(&self, growth: &Growth<'_>, (from, there): (f64, f64), left: usize) -> (f64, bool) {
+        let (days, room) = (self.worn.days, self.room);
+        let fills = day_when(from, days, |day| there + growth.between(from, day) >= room);
         // All stretches but one are of the time before it is full, and that one of all the rest.
         let to_day = match fills {
-            _ if left == 1 => scenario.days,
-            Some(_) if there >= 0.99 * room => scenario.days,
-            Some(day) => from_day + (day - from_day) / (left - 1) as f64,
-            None => from_day + (scenario.days - from_day) / left as f64,
+            _ if left == 1 => days,
+            Some(_) if there >= 0.99 * room => days,
+            Some(day) => from + (day - from) / (left - 1) as f64,
+            None => from + (days - from) / left as f64,
         };
+        (to_day, fills.is_some())
+    }
+
+    /// Runs one that begins on a day with so many bytes, the first of so many that are left.
+    fn run(&self, growth: &Growth<'_>, (from_day, there): (f64, f64), left: usize) -> RanOnce {
+        let (worn, room) = (self.worn, self.room);
+        let (demand, varies) = (worn.mean_demand(), worn.varies());
+        let &Paced { count, pace, warm_days, run_days } = self.paced;
+        let (to_day, fills) = self.end(growth, (from_day, there), left);
         let middle = f64::midpoint(from_day, to_day);
-        let bytes = (there + kept * grown(from_day, middle)).clamp(0.0, room);
+        let bytes = (there + growth.between(from_day, middle)).clamp(0.0, room);
         let is_full = bytes >= 0.99 * room;
-        let table = table_bytes(scenario, bytes, effort);
+        let table = table_bytes(worn, bytes, self.effort);
         // Of more than has room there is what has: it begins at the limit itself.
         let bytes = if is_full { 1.1 * room } else { bytes };
-        coarseness = coarseness.max(table as f64 / scenario.config.table_bytes as f64);
-        let mut run = Run::new(&worn, bytes, table);
+        let mut run = Run::new(worn, bytes, table);
         (run.age_days, run.pace) = (middle.floor(), pace);
         // Before it is full, no more is written than there is time for.
-        let span = if fills.is_some() && !is_full { to_day - from_day } else { f64::INFINITY };
+        let span = if fills && !is_full { to_day - from_day } else { f64::INFINITY };
         let (warm_days, run_days) = match varies {
             true => (warm_days, run_days),
             false => (warm_days.min(span / 2.0), run_days.min(span / 2.0)),
@@ -417,26 +487,19 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
             until_rest(&mut run, demand * run_days * DAY);
         }
         let warm_days = run.now / DAY;
-        let each = (effort.samples / count).max(HOURS / 2) as f64;
+        let each = (self.effort.samples / count).max(HOURS / 2) as f64;
         let end = (warm_days + run_days) * DAY;
+        let mut samples = Vec::new();
         run.until(end, run_days * DAY / each, |mut sample| {
             sample.day = (sample.day - warm_days) / pace + if count == 1 { 0.0 } else { middle };
             samples.push(sample);
         });
         let totals = run.take_totals();
-        kept = (totals.written / totals.wanted.max(1.0)).min(1.0);
-        // Where the limit on space was below that, no more is there.
-        there = (bytes.min(samples.last().map_or(bytes, |sample: &Sample| sample.live))
-            + kept * grown(middle, to_day))
-        .clamp(0.0, room);
-        stretches.push(Stretch { from_day, to_day, run_days, totals });
-        progress(0.9 * (at + 1) as f64 / count as f64);
-        from_day = to_day;
-        if from_day >= scenario.days {
-            break;
-        }
+        let rate = rate(worn) * (totals.written / totals.wanted.max(1.0)).min(1.0);
+        let coarseness = table as f64 / worn.config.table_bytes as f64;
+        let stretch = Stretch { from_day, to_day, run_days, totals };
+        RanOnce { stretch, samples, coarseness, bytes, is_full, rate }
     }
-    Ran { samples, stretches, coarseness, end_bytes: there, hours_shorter: 1.0 / pace }
 }
 
 /// Lets merges end that make the last room below a limit on space, for a week or so many bytes of

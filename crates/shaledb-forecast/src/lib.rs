@@ -18,6 +18,7 @@ pub mod policy;
 pub mod rates;
 pub mod running;
 pub mod run;
+pub mod growth;
 pub mod foresee;
 
 pub use existing::Existing;

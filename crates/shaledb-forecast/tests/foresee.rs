@@ -99,6 +99,31 @@ fn what_goes_for_long_is_what_went() {
     }
 }
 
+/// New rows, none of which goes: at the end there is what was there and what was written, however
+/// much more was wanted.
+#[test]
+fn what_is_there_at_the_end_was_written() {
+    for (start, rate) in [(0.0, 1e9), (2e12, 1e9), (1e12, 10e6)] {
+        let mut scenario = scenario(start, rate, 365.0);
+        (scenario.load.inserts, scenario.load.order) = (1.0, Order::Ascending);
+        scenario.machine.device.bytes_per_second = 200e6;
+        let forecast = little(&scenario);
+        let written = start + forecast.totals.written;
+        let off = forecast.end_bytes / written - 1.0;
+        assert!(off.abs() < 0.01, "{start:e}: {:e} of {written:e}", forecast.end_bytes);
+        // Each stretch is of a tree as large as what was written before its middle.
+        let mut before = start;
+        let samples = forecast.samples.len() / forecast.stretches.len();
+        for (at, stretch) in forecast.stretches.iter().enumerate() {
+            let all = stretch.totals.written / stretch.run_days;
+            let all = all * (stretch.to_day - stretch.from_day);
+            let (live, middle) = (forecast.samples[at * samples].live, before + all / 2.0);
+            assert!((live / middle - 1.0).abs() < 0.1, "{at}: {live:e}, {middle:e} was written");
+            before += all;
+        }
+    }
+}
+
 /// A day that is too long to be run is run faster, and comes to much the same.
 #[test]
 fn hours_that_are_run_faster_come_to_the_same() {
