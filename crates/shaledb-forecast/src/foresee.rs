@@ -37,6 +37,12 @@ const LONG_DAY: f64 = 8.0;
 /// Where as much is written as goes, levels stay as they are after so much of the data was written
 /// (measured for 100 GB to 2 TB: a tenth to a ninth); until then more goes than for long.
 const WARM: f64 = 0.15;
+/// Bytes a second of an endless load before it is known what goes, and the least that are taken to
+/// go: of a tree that is full, years would be run.
+const ENDLESS: f64 = 200e6;
+const ENDLESS_MIN: f64 = 1e5;
+/// Where less goes of it than at its start, so many times more days are run at most.
+const LONGER: f64 = 20.0;
 /// A tree whose size changes by less than this share stays as it is.
 const STEADY: f64 = 0.05;
 /// A stretch whose size, by what was written in it, is off by more than this share is run again
@@ -158,10 +164,20 @@ impl Forecast {
     }
 }
 
-/// Bytes a second by which the data is taken to change.
-fn rate(scenario: &Scenario) -> f64 {
+/// Bytes a second that are taken to be written: what is wanted. Of an endless load what goes at
+/// the start, if the size of the data depends on it; more is known of it by each stretch.
+fn rate(scenario: &Scenario, effort: &Effort) -> f64 {
     let demand = scenario.mean_demand();
-    if demand.is_finite() { demand } else { 0.0 }
+    if demand.is_finite() || scenario.growth(1.0) == 0.0 {
+        return if demand.is_finite() { demand } else { ENDLESS };
+    }
+    let bytes = scenario.start_bytes;
+    let mut run = Run::new(scenario, bytes, table_bytes(scenario, bytes, effort));
+    run.flushes(effort.flushes / 20.0);
+    let _ = run.take_totals();
+    run.flushes(effort.flushes / 20.0);
+    let totals = run.take_totals();
+    (totals.written / totals.seconds.max(1e-9)).max(ENDLESS_MIN)
 }
 
 /// The size of tables with which there are not too many.
@@ -241,7 +257,7 @@ fn is_short(scenario: &Scenario, effort: &Effort) -> bool {
     };
     demand.is_finite() && flushes_of_a_day(scenario, demand) * scenario.days <= suffices
         || demand.is_infinite()
-            && scenario.days * DAY * 200e6 / memtable(scenario) <= effort.flushes
+            && scenario.days * DAY * ENDLESS / memtable(scenario) <= effort.flushes
 }
 
 fn memtable(scenario: &Scenario) -> f64 {
@@ -285,7 +301,8 @@ fn room(scenario: &Scenario, effort: &Effort) -> f64 {
     if limit == 0.0 {
         return f64::INFINITY;
     }
-    let growth = Growth::at(scenario, rate(scenario));
+    // Of an endless load it is not known yet how much comes: as much as fills it.
+    let growth = Growth::at(scenario, scenario.mean_demand().min(1e15));
     let most = (0..=HOURS).map(|part| growth.bytes_on(scenario.days * part as f64 / 24.0));
     let most = most.fold(scenario.start_bytes, f64::max);
     // More than what the best codec makes of it has no room in any case: what is tried is near what
@@ -319,7 +336,7 @@ fn day_when(from: f64, to: f64, is_so: impl Fn(f64) -> bool) -> Option<f64> {
 
 fn straight(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)) -> Ran {
     let days = scenario.days;
-    let most = Growth::at(scenario, rate(scenario)).bytes_on(days);
+    let most = Growth::at(scenario, rate(scenario, effort)).bytes_on(days);
     let most = most.max(scenario.start_bytes).max(scenario.load.universe_bytes);
     let table = table_bytes(scenario, most, effort);
     let mut run = Run::new(scenario, scenario.start_bytes, table);
@@ -342,11 +359,13 @@ struct Paced {
     pace: f64,
     warm_days: f64,
     run_days: f64,
+    /// Bytes a second for which that is.
+    rate: f64,
 }
 
-fn paced(scenario: &Scenario, effort: &Effort, steady: bool) -> Paced {
+fn paced(scenario: &Scenario, effort: &Effort, rate: f64, steady: bool) -> Paced {
     let varies = scenario.varies();
-    let of_day = flushes_of_a_day(scenario, scenario.mean_demand().min(200e6));
+    let of_day = flushes_of_a_day(scenario, rate.min(ENDLESS));
     // Half of it to find the shape that stays.
     let can_run = |count: usize| effort.flushes / count as f64 / of_day / 2.0;
     let count = match varies && can_run(STRETCHES) < 1.0 {
@@ -362,7 +381,7 @@ fn paced(scenario: &Scenario, effort: &Effort, steady: bool) -> Paced {
         true => can_run.floor().max(1.0).min(scenario.days) * pace,
         false => can_run,
     };
-    Paced { count, pace, run_days, warm_days: if varies { pace } else { run_days } }
+    Paced { count, pace, run_days, warm_days: if varies { pace } else { run_days }, rate }
 }
 
 /// What stretches have in common.
@@ -388,13 +407,13 @@ struct RanOnce {
 }
 
 fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)) -> Ran {
-    let mut growth = Growth::at(scenario, rate(scenario));
+    let worn = Scenario { compacted: false, existing: None, ..scenario.clone() };
+    let mut growth = Growth::at(scenario, rate(&worn, effort));
     let changes = (growth.bytes_on(scenario.days) / scenario.start_bytes.max(1.0) - 1.0).abs();
     let slows = scenario.machine.device.slower_each_year * scenario.days / 365.0;
-    let worn = Scenario { compacted: false, existing: None, ..scenario.clone() };
     let room = room(&worn, effort);
     let steady = changes < STEADY && slows < STEADY && room.is_infinite();
-    let paced = paced(scenario, effort, steady);
+    let paced = paced(scenario, effort, growth.rate(), steady);
     let each = Stretches { worn: &worn, effort, room, paced: &paced };
     let mut coarseness: f64 = 1.0;
     // Bytes that are there at the beginning of a stretch, by what was really written before it.
@@ -465,7 +484,11 @@ impl Stretches<'_> {
     fn run(&self, growth: &Growth<'_>, (from_day, there): (f64, f64), left: usize) -> RanOnce {
         let (worn, room) = (self.worn, self.room);
         let (demand, varies) = (worn.mean_demand(), worn.varies());
-        let &Paced { count, pace, warm_days, run_days } = self.paced;
+        let &Paced { count, pace, warm_days, run_days, rate } = self.paced;
+        let longer = match demand.is_finite() {
+            true => 1.0,
+            false => (rate / growth.rate().max(1.0)).clamp(1.0, LONGER),
+        };
         let (to_day, fills) = self.end(growth, (from_day, there), left);
         let middle = f64::midpoint(from_day, to_day);
         let bytes = (there + growth.between(from_day, middle)).clamp(0.0, room);
@@ -479,7 +502,7 @@ impl Stretches<'_> {
         let span = if fills && !is_full { to_day - from_day } else { f64::INFINITY };
         let (warm_days, run_days) = match varies {
             true => (warm_days, run_days),
-            false => (warm_days.min(span / 2.0), run_days.min(span / 2.0)),
+            false => ((longer * warm_days).min(span / 2.0), (longer * run_days).min(span / 2.0)),
         };
         run.until(warm_days * DAY, f64::INFINITY, |_| {});
         let _ = run.take_totals();
@@ -495,7 +518,10 @@ impl Stretches<'_> {
             samples.push(sample);
         });
         let totals = run.take_totals();
-        let rate = rate(worn) * (totals.written / totals.wanted.max(1.0)).min(1.0);
+        let rate = match demand.is_finite() {
+            true => demand * (totals.written / totals.wanted.max(1.0)).min(1.0),
+            false => totals.written / totals.seconds.max(1e-9),
+        };
         let coarseness = table as f64 / worn.config.table_bytes as f64;
         let stretch = Stretch { from_day, to_day, run_days, totals };
         RanOnce { stretch, samples, coarseness, bytes, is_full, rate }

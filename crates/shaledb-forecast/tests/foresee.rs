@@ -100,10 +100,11 @@ fn what_goes_for_long_is_what_went() {
 }
 
 /// New rows, none of which goes: at the end there is what was there and what was written, however
-/// much more was wanted.
+/// much more was wanted, or if as much as goes was.
 #[test]
 fn what_is_there_at_the_end_was_written() {
-    for (start, rate) in [(0.0, 1e9), (2e12, 1e9), (1e12, 10e6)] {
+    let endless = f64::INFINITY;
+    for (start, rate) in [(0.0, 1e9), (2e12, 1e9), (1e12, 10e6), (0.0, endless), (1e9, endless)] {
         let mut scenario = scenario(start, rate, 365.0);
         (scenario.load.inserts, scenario.load.order) = (1.0, Order::Ascending);
         scenario.machine.device.bytes_per_second = 200e6;
@@ -122,6 +123,29 @@ fn what_is_there_at_the_end_was_written() {
             before += all;
         }
     }
+}
+
+/// As much as goes: what the data becomes depends on it, by what stays, what goes and a limit.
+#[test]
+fn an_endless_load_makes_the_data_it_makes() {
+    let mut scenario = scenario(100e9, f64::INFINITY, 365.0);
+    (scenario.load.inserts, scenario.load.order) = (1.0, Order::Ascending);
+    scenario.load.retention_days = Some(5.0);
+    let forecast = little(&scenario);
+    let last = &forecast.stretches.last().unwrap().totals;
+    let of_five_days = last.written / last.seconds * 5.0 * 86_400.0;
+    let off = forecast.end_bytes / of_five_days - 1.0;
+    assert!(off.abs() < 0.05, "{:e}, {of_five_days:e}", forecast.end_bytes);
+
+    scenario.load.retention_days = None;
+    scenario.config.space_limit = 2_000_000_000_000;
+    let forecast = little(&scenario);
+    assert!((1.8e12..=2e12).contains(&forecast.space_peak()), "{:e}", forecast.space_peak());
+    assert!(forecast.full_day.is_some_and(|day| (0.1..2.0).contains(&day)));
+    scenario.config.space_limit = 0;
+    (scenario.load.inserts, scenario.load.deletes) = (0.0, 0.2);
+    scenario.load.order = Order::Random;
+    assert_eq!(little(&scenario).end_bytes, 0.0);
 }
 
 /// A day that is too long to be run is run faster, and comes to much the same.
