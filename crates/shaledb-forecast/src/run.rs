@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
         // A part of its tables would be another tree.
         let is_whole = start_bytes >= 0.999 * scenario.start_bytes;
         match scenario.existing.as_ref().filter(|_| !run.is_coarse && is_whole) {
-            Some(existing) => run.tree.adopt(existing, rows, &run.keys),
+            Some(existing) => run.tree.adopt(existing, rows, ground.high, &run.keys),
             None => run.fill(rows, compacted),
         }
         run.active = run.new_memtable();

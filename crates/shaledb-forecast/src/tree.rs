@@ -255,15 +255,15 @@ impl Tree {
         self.next_seq = self.next_seq.max(2);
     }
 
-    /// Takes the tables of a database that is there and has so many rows.
-    pub fn adopt(&mut self, existing: &Existing, rows: f64, keys: &Keys) {
-        let placed = existing.placed();
+    /// Takes the tables of a database that is there and has so many rows, before the end of the
+    /// places that have any.
+    pub fn adopt(&mut self, existing: &Existing, rows: f64, end: u64, keys: &Keys) {
+        let placed = existing.placed(end);
         let only_above = existing::only_above(&placed, rows);
-        let bottom = (1..placed.len()).rev().find(|level| !placed[*level].is_empty());
         for (level, tables) in placed.into_iter().enumerate() {
             for placed in tables {
                 self.next_id += 1;
-                let only_here = if Some(level) == bottom { 1.0 } else { only_above };
+                let only_here = if placed.is_alone { 1.0 } else { only_above };
                 let content = existing::content(&placed, only_here, keys);
                 let mut table = placed.table;
                 self.next_seq = self.next_seq.max(table.max_seq + 1);

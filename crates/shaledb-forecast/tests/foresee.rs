@@ -1,7 +1,9 @@
 //! What long spans and large data come to: limits that are kept, answers that agree.
 
+use shaledb::table::meta::TableMeta;
 use shaledb_forecast::{
-    Device, Effort, Forecast, Load, Machine, Order, Scenario, USUAL_WORK, costs_of_ratio, foresee,
+    Device, Effort, Existing, Forecast, Load, Machine, Order, Scenario, USUAL_WORK, costs_of_ratio,
+    foresee,
 };
 
 fn scenario(start_bytes: f64, bytes_per_second: f64, days: f64) -> Scenario {
@@ -146,6 +148,59 @@ fn an_endless_load_makes_the_data_it_makes() {
     (scenario.load.inserts, scenario.load.deletes) = (0.0, 0.2);
     scenario.load.order = Order::Random;
     assert_eq!(little(&scenario).end_bytes, 0.0);
+}
+
+/// A database whose keys ascend: below 24 tables, above them 4 that came later, and 2 of level 0.
+fn ascending() -> Existing {
+    let table = |number: u64| TableMeta {
+        smallest: (1000 * number).to_be_bytes().to_vec(),
+        largest: (1000 * number + 999).to_be_bytes().to_vec(),
+        file_bytes: 30_000_000,
+        entries: 200_000,
+        key_bytes: 20 * 200_000,
+        value_bytes: 300 * 200_000,
+        raw_bytes: 64_000_000,
+        data_bytes: 28_000_000,
+        min_seq: number,
+        max_seq: number,
+        ..TableMeta::default()
+    };
+    let mut levels = vec![Vec::new(); 7];
+    levels[0] = vec![table(29), table(28)];
+    levels[5] = (24..28).map(table).collect();
+    levels[6] = (0..24).map(table).collect();
+    Existing { name: "t".to_owned(), config: shaledb::TreeConfig::default(), levels }
+}
+
+/// New rows go behind those of a database that is there: they are merged with none, and all are
+/// updated and dropped by their age alike.
+#[test]
+fn new_rows_come_behind_those_of_a_database() {
+    let existing = ascending();
+    assert_eq!(existing.rows(), 30.0 * 200_000.0);
+    let mut scenario = scenario(existing.rows() * 320.0, 2e6, 0.1);
+    (scenario.load.inserts, scenario.load.order) = (1.0, Order::Ascending);
+    scenario.existing = Some(existing);
+    let forecast = little(&scenario);
+    assert!(forecast.from_tables && forecast.totals.write_amp() < 0.8);
+    let last = forecast.samples.last().unwrap();
+    assert!(forecast.totals.merge_read < 1e6, "{:e} was merged", forecast.totals.merge_read);
+    let there = 30.0 * 30e6 + forecast.totals.flushed;
+    assert!((last.space / there - 1.0).abs() < 0.1, "{:e} {there:e}", last.space);
+
+    // After its time all that was there at the start is gone, and as much has come as is written.
+    scenario.load.retention_days = Some(0.05);
+    let forecast = little(&scenario);
+    let last = forecast.samples.last().unwrap();
+    assert!(last.space < 0.9 * 0.05 * 86_400.0 * 2e6, "{:e} of {:e}", last.space, last.live);
+
+    // Half of what is written are updates of rows, of which all are there once.
+    scenario.load.retention_days = None;
+    scenario.load.inserts = 0.5;
+    let forecast = little(&scenario);
+    let write_amp = forecast.totals.write_amp();
+    let usual = little(&Scenario { existing: None, ..scenario }).totals.write_amp();
+    assert!((0.7..1.3).contains(&(write_amp / usual)), "{write_amp} {usual}");
 }
 
 /// A day that is too long to be run is run faster, and comes to much the same.
