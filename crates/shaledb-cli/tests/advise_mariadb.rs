@@ -87,6 +87,13 @@ const TABLES: &str = "
         FROM seq_1_to_30000;
     CREATE TABLE names (name VARCHAR(60) PRIMARY KEY, b BLOB);
     INSERT INTO names SELECT CONCAT('user-', MD5(seq)), RANDOM_BYTES(30) FROM seq_1_to_20000;
+    CREATE TABLE moments (at DATETIME(6) PRIMARY KEY, v VARCHAR(100));
+    INSERT INTO moments SELECT '2024-01-01' + INTERVAL 10000 * seq MICROSECOND, MD5(seq)
+        FROM seq_1_to_20000;
+    CREATE TABLE ids (id UUID PRIMARY KEY, a INET6, d DECIMAL(12,2) NOT NULL);
+    INSERT INTO ids SELECT UUID(), '2001:db8::1', seq / 7 FROM seq_1_to_2000;
+    CREATE TABLE floats (f FLOAT PRIMARY KEY);
+    INSERT INTO floats VALUES (16777215), (16777214);
     CREATE TABLE `few.rows` (a INT PRIMARY KEY, b TEXT);
     INSERT INTO `few.rows` VALUES (1, 'it''s\\t\\\\\\n'), (2, NULL);
     CREATE TABLE none (a INT PRIMARY KEY);
@@ -127,7 +134,19 @@ fn a_few_ranges_of_a_table_foresee_all_of_it() {
     // An int and an int; a byte of NULL bits, a time, a length, and the text.
     let bytes = numbers["sample_bytes"].as_f64().unwrap();
     let text: f64 = (1..=30_000).map(|seq| f64::from(32 + seq % 40)).sum();
-    assert_eq!(bytes, text + 30_000.0 * (8.0 + 1.0 + 6.0 + 1.0));
+    assert_eq!(bytes, text + 30_000.0 * (8.0 + 1.0 + 5.0 + 1.0));
+
+    // A hundred rows a second have a hundred keys.
+    let moments = server.advised("d.moments", "256K");
+    assert_eq!(moments["rows"].as_f64(), Some(20_000.0));
+    assert_eq!(moments["distinct_rows"].as_f64(), Some(20_000.0));
+    // 16 bytes of a key; a byte for NULL, an address, a decimal.
+    let ids = server.advised("d.ids", "256K");
+    assert_eq!(ids["sample_bytes"], 2000 * (16 + 1 + 16 + 6));
+    assert_eq!((&ids["order"], &ids["distinct_rows"]), (&"ascending".into(), &2000.0.into()));
+    let floats = server.advised("d.floats", "256K");
+    assert_eq!(floats["distinct_rows"], 2.0);
+    assert!(floats["words"].to_string().contains("prints as another row's"), "{floats}");
 
     let few = server.advised("d.few.rows", "256K");
     assert_eq!(few["sample_rows"], 2);

@@ -49,7 +49,7 @@ pub(super) fn sample(options: &AdviseOptions, socket: &Path, sample_bytes: u64) 
         && let Some(stretches) = table.whole(&server, bytes)?
     {
         let rows = stretches.iter().map(|stretch| stretch.units).sum();
-        return checked(Sample::new(stretches, Some(rows), Seen::All, table.notes), named);
+        return checked(table.sample(stretches, rows, Seen::All, table.notes.clone()), named);
     }
     let mut notes = table.notes.clone();
     let (rows, rows_bound) = table.count(&server)?;
@@ -72,7 +72,7 @@ pub(super) fn sample(options: &AdviseOptions, socket: &Path, sample_bytes: u64) 
         }
     };
     let read = stretches.iter().map(|stretch| stretch.units).sum();
-    let mut sample = Sample::new(stretches, Some(rows.max(read)), seen, notes);
+    let mut sample = table.sample(stretches, rows.max(read), seen, notes);
     sample.total_bound = rows_bound;
     checked(sample, named)
 }
@@ -268,6 +268,29 @@ impl Table {
         Ok(Table { name, columns, rows: number(1), bytes: number(2), notes })
     }
 
+    /// What was read of so many rows. Those of a primary key are all different: where some read
+    /// alike, that is noted.
+    fn sample(
+        &self,
+        mut stretches: Vec<Stretch>,
+        rows: u64,
+        seen: Seen,
+        mut notes: Vec<String>,
+    ) -> Sample {
+        if self.columns.first().is_some_and(|column| column.key.is_some()) {
+            let alike = tell_apart(&mut stretches);
+            if alike > 0 {
+                notes.push(format!(
+                    "{} of the rows that were read have a primary key that the client prints as \
+                     another row's, as it rounds FLOAT. They count as different keys, with 8 bytes \
+                     more each.",
+                    grouped(alike)
+                ));
+            }
+        }
+        Sample::new(stretches, Some(rows), seen, notes)
+    }
+
     /// How many rows it has, and by what part that may be wrong.
     fn count(&self, server: &Server<'_>) -> Outcome<(u64, f64)> {
         if self.bytes > COUNTED_BYTES {
@@ -389,11 +412,12 @@ impl Table {
             server.ask(&sql, |fields| {
                 let row = row(&self.columns, &fields, 0);
                 // Places that the collation orders otherwise make ranges that overlap.
-                if seen.insert(row.0.clone()) {
+                if !seen.contains(&row.0) {
                     rows.push(row);
                 }
                 Ok(true)
             })?;
+            seen.extend(rows.iter().map(|row| row.0.clone()));
             if !rows.is_empty() {
                 all.push(Stretch { at: range.at, units: rows.len() as u64, rows, file: 0 });
             }
@@ -409,6 +433,19 @@ struct Range {
     at: f64,
     /// In SQL.
     condition: String,
+}
+
+/// Makes keys differ that are alike; answers how many were.
+fn tell_apart(stretches: &mut [Stretch]) -> u64 {
+    let mut seen: HashSet<Vec<u8>> = HashSet::new();
+    let mut alike = 0u64;
+    for (key, _) in stretches.iter_mut().flat_map(|stretch| &mut stretch.rows) {
+        if !seen.insert(key.clone()) {
+            alike += 1;
+            key.extend_from_slice(&alike.to_be_bytes());
+        }
+    }
+    alike
 }
 
 /// Rows cut into as many stretches as a sample has.
@@ -482,6 +519,17 @@ mod tests {
         assert_eq!(field(b"a\\tb\\\\c\\n\\0"), Some(b"a\tb\\c\n\0".to_vec()));
         assert_eq!(literal("it's\\"), "_utf8mb4'it''s\\\\'");
         assert_eq!(name("a`b"), "`a``b`");
+    }
+
+    #[test]
+    fn keys_that_read_alike_are_told_apart() {
+        let row = |key: &str| (key.as_bytes().to_vec(), Vec::new());
+        let stretch =
+            |keys: [&str; 3]| Stretch { rows: keys.map(row).into(), ..Stretch::default() };
+        let mut stretches = [stretch(["a", "b", "b"]), stretch(["b", "c", "d"])];
+        assert_eq!(tell_apart(&mut stretches), 2);
+        assert_eq!(tell_apart(&mut stretches), 0);
+        assert!(stretches[0].rows.is_sorted() && stretches[1].rows[0].0.starts_with(b"b"));
     }
 
     #[test]
