@@ -94,6 +94,14 @@ const TABLES: &str = "
     INSERT INTO ids SELECT UUID(), '2001:db8::1', seq / 7 FROM seq_1_to_2000;
     CREATE TABLE floats (f FLOAT PRIMARY KEY);
     INSERT INTO floats VALUES (16777215), (16777214);
+    CREATE TABLE capitals (k CHAR(26) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY, v TEXT);
+    INSERT INTO capitals SELECT CONCAT(CHAR(65 + seq MOD 26), CHAR(65 + seq DIV 26 MOD 26),
+        CHAR(65 + seq DIV 676 MOD 26)), MD5(seq) FROM seq_1_to_17576;
+    CREATE TABLE far (id BIGINT PRIMARY KEY, v VARCHAR(100));
+    INSERT INTO far SELECT seq, MD5(seq) FROM seq_1_to_20000;
+    INSERT INTO far VALUES (1 << 62, 'x');
+    CREATE TABLE two (a INT, b INT, v VARCHAR(100), PRIMARY KEY (a, b));
+    INSERT INTO two SELECT seq MOD 2, seq, MD5(seq) FROM seq_1_to_20000;
     CREATE TABLE `few.rows` (a INT PRIMARY KEY, b TEXT);
     INSERT INTO `few.rows` VALUES (1, 'it''s\\t\\\\\\n'), (2, NULL);
     CREATE TABLE none (a INT PRIMARY KEY);
@@ -140,6 +148,16 @@ fn a_few_ranges_of_a_table_foresee_all_of_it() {
     let moments = server.advised("d.moments", "256K");
     assert_eq!(moments["rows"].as_f64(), Some(20_000.0));
     assert_eq!(moments["distinct_rows"].as_f64(), Some(20_000.0));
+    // Keys of capital letters, which come before all others by their bytes; a row far behind the
+    // others; and a column of two values.
+    for (table, rows, seen) in
+        [("capitals", 17_576.0, "spread"), ("far", 20_001.0, "spread"), ("two", 20_000.0, "head")]
+    {
+        let some = server.advised(&format!("d.{table}"), "256K");
+        assert_eq!((some["rows"].as_f64(), &some["seen"]), (Some(rows), &seen.into()), "{table}");
+        let share = some["sample_share"].as_f64().unwrap();
+        assert!(share > 0.03 && share < 0.7, "{table}: {share} was read");
+    }
     // 16 bytes of a key; a byte for NULL, an address, a decimal.
     let ids = server.advised("d.ids", "256K");
     assert_eq!(ids["sample_bytes"], 2000 * (16 + 1 + 16 + 6));

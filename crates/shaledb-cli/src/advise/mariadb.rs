@@ -4,11 +4,11 @@
 //! The server is asked through the program `mariadb`, row by row, so that `shale` has no client of
 //! its own, and who may log in how is said in that program's files as always.
 
+use super::mariadb_places::{Range, full, literal};
 use super::mariadb_rows::{Column, Fields, row};
 use super::sample::{Row, Sample, Seen, Stretch, stretches_of};
 use crate::args::AdviseOptions;
 use crate::exit::{Exit, Failure, Outcome};
-use shaledb_lab::generate::Random;
 use shaledb_lab::units::grouped;
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
@@ -24,14 +24,10 @@ const SMALL_TIMES: u64 = 4;
 const COUNTED_BYTES: u64 = 256 << 20;
 /// By what part the server's estimate of larger ones may be wrong, as far as was seen.
 const ESTIMATE_BOUND: f64 = 0.10;
-/// So many times more ranges are looked at than stretches are read, as some may have no rows.
-const TRIED_TIMES: u64 = 4;
 /// The fewest rows of a stretch.
 const ROWS_MIN: u64 = 20;
-/// Characters whose order is the same by their bytes and in any collation.
-const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-/// So many characters after those that all keys share tell places apart.
-const PLACES: u32 = 6;
+/// Fewer ranges say little of the rest.
+const RANGES_MIN: usize = 4;
 
 /// Reads a sample of the table that the options name.
 pub(super) fn sample(options: &AdviseOptions, socket: &Path, sample_bytes: u64) -> Outcome<Sample> {
@@ -62,8 +58,8 @@ pub(super) fn sample(options: &AdviseOptions, socket: &Path, sample_bytes: u64) 
         ));
     }
     let parts = stretches_of(bytes);
-    let (stretches, seen) = match table.ranges(&server, parts)? {
-        Ok(ranges) => (table.spread(&server, &ranges, bytes / parts)?, Seen::Spread),
+    let (stretches, seen) = match table.spread(&server, parts, bytes / parts)? {
+        Ok(stretches) => (stretches, Seen::Spread),
         Err(why) => {
             notes.push(format!(
                 "Only the table's beginning was read, since {why}: the bounds are wide."
@@ -193,10 +189,6 @@ fn field(printed: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn literal(text: &str) -> String {
-    format!("_utf8mb4'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
-}
-
 fn name(text: &str) -> String {
     format!("`{}`", text.replace('`', "``"))
 }
@@ -241,8 +233,8 @@ impl Table {
              INDEX_NAME <> 'PRIMARY'"
         ))?;
         let described = server.rows(&format!(
-            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE FROM \
-             information_schema.COLUMNS WHERE {of} AND EXTRA NOT LIKE '%VIRTUAL%' ORDER BY \
+            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE, COALESCE(COLLATION_NAME, '') \
+             FROM information_schema.COLUMNS WHERE {of} AND EXTRA NOT LIKE '%VIRTUAL%' ORDER BY \
              ORDINAL_POSITION"
         ))?;
         let mut columns: Vec<Column> = described.iter().filter_map(|of| Column::of(of)).collect();
@@ -357,57 +349,64 @@ impl Table {
         let Some([low, high]) = ends.first().map(Vec::as_slice) else {
             return Ok(Err("it has no rows".to_owned()));
         };
-        let tried = TRIED_TIMES * parts;
-        let places = if first.is_integer() {
-            integers(low, high, tried)
-        } else if first.is_text() {
-            texts(low, high, tried)
-        } else {
-            None
+        // One run of the program tells of all of them, each by two look-ups.
+        let mut ask = |ranges: &[Range]| {
+            let asked = ranges.iter().enumerate().map(|(at, range)| {
+                let (table, condition) = (&self.name, condition(&column, range));
+                format!("(SELECT {at}, MIN({column}), MAX({column}) FROM {table}{condition});")
+            });
+            let mut found = Vec::new();
+            server.ask(&asked.collect::<String>(), |fields| {
+                let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+                if let [Some(at), Some(low), Some(high)] = fields.as_slice() {
+                    found.push((text(at).parse().unwrap_or(usize::MAX), text(low), text(high)));
+                }
+                Ok(true)
+            })?;
+            Ok(found)
         };
-        let Some(mut places) = places else {
+        let full = match first.scale() {
+            Some(scale) => full(scale, (low, high), parts, &mut ask)?,
+            None => None,
+        };
+        let Some(full) = full else {
             return Ok(Err(format!(
                 "its primary key begins with `{}`, which is neither an integer nor a text of \
                  printable ASCII",
                 first.name
             )));
         };
-        places.dedup();
-        let ends: Vec<Option<String>> =
-            places.iter().skip(1).cloned().map(Some).chain([None]).collect();
-        let condition = |(from, to): (&String, &Option<String>)| {
-            let end = to.as_ref().map(|to| format!(" AND {column} < {to}")).unwrap_or_default();
-            format!("{column} >= {from}{end}")
-        };
-        let all: Vec<String> = places.iter().zip(&ends).map(condition).collect();
-        // Those that have a row, told by one run of the program.
-        let asked: Vec<String> = all
-            .iter()
-            .enumerate()
-            .map(|(at, range)| format!("(SELECT {at} FROM {} WHERE {range} LIMIT 1);", self.name))
-            .collect();
-        let full: Vec<usize> = server
-            .rows(&asked.concat())?
-            .iter()
-            .filter_map(|row| row.first().and_then(|text| text.parse().ok()))
-            .collect();
         let count = full.len().min(parts as usize);
-        let range = |number: usize| {
-            let at = *full.get(number * full.len() / count)?;
-            let share = at as f64 / all.len() as f64;
-            all.get(at).map(|condition| Range { at: share, condition: condition.clone() })
-        };
+        if count < RANGES_MIN {
+            return Ok(Err(format!(
+                "only {count} ranges of `{}`, with which its primary key begins, were found to \
+                 have rows",
+                first.name
+            )));
+        }
+        let range = |number: usize| full.get(number * full.len() / count).cloned();
         Ok(Ok((0..count).filter_map(range).collect()))
     }
 
-    /// The first rows of each range, so many bytes by the server's estimate.
-    fn spread(&self, server: &Server<'_>, ranges: &[Range], bytes: u64) -> Outcome<Vec<Stretch>> {
+    /// The first rows of each of so many ranges, so many bytes by the server's estimate. Or why
+    /// there are none.
+    fn spread(
+        &self,
+        server: &Server<'_>,
+        parts: u64,
+        bytes: u64,
+    ) -> Outcome<Result<Vec<Stretch>, String>> {
+        let ranges = match self.ranges(server, parts)? {
+            Ok(ranges) => ranges,
+            Err(why) => return Ok(Err(why)),
+        };
+        let column = self.columns.first().map(|column| name(&column.name)).unwrap_or_default();
         let count = ((bytes as f64 / self.row_bytes()) as u64).max(ROWS_MIN);
         let mut seen: HashSet<Vec<u8>> = HashSet::new();
         let mut all = Vec::new();
         for range in ranges {
             let (select, order) = (self.select(), self.order());
-            let sql = format!("{select} WHERE {}{order} LIMIT {count}", range.condition);
+            let sql = format!("{select}{}{order} LIMIT {count}", condition(&column, &range));
             let mut rows: Vec<Row> = Vec::new();
             server.ask(&sql, |fields| {
                 let row = row(&self.columns, &fields, 0);
@@ -422,17 +421,15 @@ impl Table {
                 all.push(Stretch { at: range.at, units: rows.len() as u64, rows, file: 0 });
             }
         }
-        Ok(all)
+        let gone = || "the rows that ranges of its primary key had are gone".to_owned();
+        Ok(if all.is_empty() { Err(gone()) } else { Ok(all) })
     }
 }
 
-/// A range of the primary key's first column.
-#[derive(Debug)]
-struct Range {
-    /// Where it begins, from 0 to 1.
-    at: f64,
-    /// In SQL.
-    condition: String,
+/// Rows whose column is in a range, in SQL.
+fn condition(column: &str, range: &Range) -> String {
+    let end = range.end.as_ref().map(|end| format!(" AND {column} < {end}")).unwrap_or_default();
+    format!(" WHERE {column} >= {}{end}", range.from)
 }
 
 /// Makes keys differ that are alike; answers how many were.
@@ -464,51 +461,6 @@ fn stretches(rows: Vec<Row>, sample_bytes: u64) -> Vec<Stretch> {
     all
 }
 
-/// So many integers from `low` to `high`, one by chance in each part.
-fn integers(low: &str, high: &str, parts: u64) -> Option<Vec<String>> {
-    let (low, high): (i128, i128) = (low.parse().ok()?, high.parse().ok()?);
-    let mut random = Random::named(1, "advise", 0);
-    let span = (high - low + 1).max(1) as f64;
-    let mut place = |part: u64| {
-        let share = (part as f64 + random.unit() / 2.0) / parts as f64;
-        (low + (span * share) as i128).to_string()
-    };
-    Some((0..parts).map(&mut place).collect())
-}
-
-/// So many texts from `low` to `high`, one by chance in each part; `None` unless both are printable
-/// ASCII.
-fn texts(low: &str, high: &str, parts: u64) -> Option<Vec<String>> {
-    let is_printable = |text: &str| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    if !is_printable(low) || !is_printable(high) {
-        return None;
-    }
-    let shared = low.bytes().zip(high.bytes()).take_while(|(a, b)| a == b).count();
-    let base = LETTERS.len() as u128;
-    // Of a character that is none of these the nearest one.
-    let number = |text: &str, past: u8| {
-        (0..PLACES as usize).fold(0u128, |sum, at| {
-            let byte = text.as_bytes().get(shared + at).copied().unwrap_or(past);
-            let at = LETTERS.partition_point(|letter| *letter < byte.to_ascii_lowercase());
-            sum * base + (at as u128).min(base - 1)
-        })
-    };
-    let (from, to) = (number(low, b'0'), number(high, b'z'));
-    let mut random = Random::named(1, "advise", 0);
-    let mut place = |part: u64| {
-        let share = (part as f64 + random.unit() / 2.0) / parts as f64;
-        let mut rest = from + (to.saturating_sub(from) as f64 * share) as u128;
-        let mut letters = Vec::new();
-        for _ in 0..PLACES {
-            letters.push(LETTERS[(rest % base) as usize]);
-            rest /= base;
-        }
-        letters.reverse();
-        literal(&format!("{}{}", &low[..shared], String::from_utf8_lossy(&letters)))
-    };
-    Some((0..parts).map(&mut place).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -530,20 +482,5 @@ mod tests {
         assert_eq!(tell_apart(&mut stretches), 2);
         assert_eq!(tell_apart(&mut stretches), 0);
         assert!(stretches[0].rows.is_sorted() && stretches[1].rows[0].0.starts_with(b"b"));
-    }
-
-    #[test]
-    fn places_go_from_the_lowest_key_to_the_highest() {
-        let places: Vec<i128> =
-            integers("-100", "99900", 10).unwrap().iter().map(|at| at.parse().unwrap()).collect();
-        assert!(
-            places.is_sorted() && places[0] >= -100 && places[9] > 89_000 && places[9] < 99_900
-        );
-        assert_eq!(integers("5", "5", 3).unwrap(), ["5", "5", "5"]);
-        let places = texts("user-aaa", "user-zz", 8).unwrap();
-        assert!(places.is_sorted() && places[0].as_str() > "_utf8mb4'user-aaa", "{places:?}");
-        assert!(places[0].as_str() < "_utf8mb4'user-f", "in the first part: {places:?}");
-        assert!(places[7].as_str() < "_utf8mb4'user-zz", "{places:?}");
-        assert_eq!(texts("\u{e9}", "z", 8), None);
     }
 }

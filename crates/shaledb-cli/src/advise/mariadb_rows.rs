@@ -1,5 +1,6 @@
 //! A row of MariaDB as a key and a value: numbers and times in binary, texts with their lengths.
 
+use super::mariadb_places::Scale;
 use super::sample::Row;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -34,14 +35,16 @@ pub(super) struct Column {
     pub(super) name: String,
     kind: Kind,
     nullable: bool,
+    /// Of a text: whether its order is that of its bytes.
+    by_bytes: bool,
     /// Its place in the primary key.
     pub(super) key: Option<usize>,
 }
 
 impl Column {
-    /// Of its name, type, full type, and whether it may be NULL.
+    /// Of its name, type, full type, whether it may be NULL, and its collation.
     pub(super) fn of(described: &[String]) -> Option<Column> {
-        let [name, kind, full, nullable] = described else { return None };
+        let [name, kind, full, nullable, collation] = described else { return None };
         // What is in brackets: digits of the fraction, or of a decimal.
         let inside = full.split(['(', ')']).nth(1).unwrap_or_default();
         let mut digits = inside.split(',').map(|digits| digits.trim().parse::<usize>().ok());
@@ -68,15 +71,17 @@ impl Column {
             "char" | "varchar" => Kind::Text,
             _ => Kind::Bytes,
         };
-        Some(Column { name: name.clone(), kind, nullable: nullable == "YES", key: None })
+        let (name, nullable) = (name.clone(), nullable == "YES");
+        Some(Column { name, kind, nullable, by_bytes: collation.ends_with("_bin"), key: None })
     }
 
-    pub(super) fn is_integer(&self) -> bool {
-        matches!(self.kind, Kind::Integer(_))
-    }
-
-    pub(super) fn is_text(&self) -> bool {
-        self.kind == Kind::Text
+    /// How places between two of its values are found, if they can be.
+    pub(super) fn scale(&self) -> Option<Scale> {
+        match self.kind {
+            Kind::Integer(_) | Kind::Year => Some(Scale::Integers),
+            Kind::Text => Some(if self.by_bytes { Scale::Bytes } else { Scale::Words }),
+            _ => None,
+        }
     }
 
     /// In binary, so that its order is that of the column, texts as they are.
@@ -246,7 +251,7 @@ mod tests {
 
     fn column(kind: &str, nullable: &str, key: Option<usize>) -> Column {
         let short = kind.split('(').next().unwrap();
-        let words = ["c", short, kind, nullable].map(str::to_owned);
+        let words = ["c", short, kind, nullable, ""].map(str::to_owned);
         Column { key, ..Column::of(&words).unwrap() }
     }
 

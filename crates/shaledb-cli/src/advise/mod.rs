@@ -7,6 +7,7 @@ mod sample;
 mod records;
 mod text;
 mod folder;
+mod mariadb_places;
 mod mariadb_rows;
 mod mariadb;
 mod tree;
