@@ -612,6 +612,26 @@ fn a_folder_is_sampled_by_the_sizes_of_its_files() {
 }
 
 /// Of dumps in a folder, each is a run: packed ones by their beginnings only.
+/// The first lines of many small files are a fifth of their bytes, in which there is no row.
+#[test]
+fn first_lines_are_no_rows() {
+    let head = format!("id,{},text", "a".repeat(190));
+    let row = |at: usize| format!("{at:07},{},{at:x}", "some text ".repeat(5));
+    let file = |number: usize| -> Vec<String> {
+        [head.clone()].into_iter().chain((0..12).map(|at| row(number * 12 + at))).collect()
+    };
+    let files: Vec<(String, Vec<String>)> =
+        (0..400).map(|number| (format!("{number:04}.csv"), file(number))).collect();
+    let named: Vec<(&str, &[String])> =
+        files.iter().map(|(name, lines)| (name.as_str(), lines.as_slice())).collect();
+    let dir = folder_of(&named);
+    let ask = "advise rows --json --codecs zstd:3 --block-bytes 16K --key id --sample 128K";
+    let said: Value =
+        serde_json::from_str(&done(dir.path(), &ask.split(' ').collect::<Vec<_>>())).unwrap();
+    let rows = said["rows"].as_f64().unwrap();
+    assert!(said["seen"] == "spread" && (rows / 4800.0 - 1.0).abs() < 0.03, "{rows} of 4800");
+}
+
 #[test]
 fn dumps_in_a_folder_may_have_the_same_keys() {
     let rows: Vec<String> = lines(link).into_iter().take(40_000).collect();

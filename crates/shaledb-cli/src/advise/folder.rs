@@ -214,7 +214,13 @@ impl Folder<'_> {
             refuse_binary(&mut file, &name, self.options)?;
             let mut text = Text::open(file, bytes, &name, self.options)?;
             let length = left.min(part.bytes - from);
-            let here = text.stretch(from, length)?;
+            // What is in the first line is a part of all files' bytes too, in which there is no
+            // row.
+            let of_head = (text.head().len() as u64).saturating_sub(from).min(length);
+            let mut here = Some(Stretch::default());
+            if of_head < length {
+                here = text.stretch(from + of_head, length - of_head)?;
+            }
             if here.is_none() {
                 self.why = Some(text.no_begin()?);
             }
@@ -223,6 +229,7 @@ impl Folder<'_> {
             let Some(here) = here else { return Ok(None) };
             // By places, not by what begins there: else a row of the next file would come, too.
             left -= length;
+            all.units += of_head;
             if std::mem::take(&mut is_first) {
                 all.file = number;
             }
