@@ -231,6 +231,21 @@ fn rows_that_are_replaced_count_once() {
 }
 
 /// A file appended to itself: half of its rows replace the others.
+/// Rows of a hundred devices, one device behind the other, for longer than a stretch.
+#[test]
+fn rows_of_one_key_behind_each_other_count_once() {
+    let row = |at: usize| format!("device-{:03},{at:x},{}", at / 800, "measured ".repeat(9));
+    let rows: Vec<String> =
+        ["device,at,text".to_owned()].into_iter().chain((0..80_000).map(row)).collect();
+    let said = advised("devices.csv", &rows, &["--key", "device"]);
+    let keys = said["distinct_rows"].as_f64().unwrap();
+    assert_eq!(said["order"], "clustered");
+    for choice in said["choices"].as_array().unwrap() {
+        let bound = choice["size_bound"].as_f64().unwrap();
+        assert!((keys / 100.0 - 1.0).abs() < bound && bound < 1.5, "{keys} of 100: {choice}");
+    }
+}
+
 #[test]
 fn the_same_keys_in_two_sorted_runs() {
     let rows: Vec<String> = lines(link).into_iter().take(40_000).collect();

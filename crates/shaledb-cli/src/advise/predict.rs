@@ -32,6 +32,9 @@ const BOUND_OF_DENSITY: f64 = 0.2;
 /// Fewer stretches have no quarters that tell how sizes fall with density.
 pub(super) const STRETCHES_OF_DENSITY: usize = 8;
 
+/// Fewer keys that begin inside of stretches may as well be twice as many, or none.
+const FEW_BEGINNINGS: f64 = 4.0;
+
 /// The most and least keys that are read.
 const KEYS_MAX: usize = 1000;
 
@@ -223,12 +226,19 @@ fn of_repeats(sample: &Sample) -> f64 {
     if let Some(layers) = &sample.layers {
         return layers.bound;
     }
-    if sample.order != Order::Mixed {
-        return 0.0;
-    }
     let within = sample.distinct_within as f64;
     let shared = within - sample.distinct as f64;
     let all = sample.total_rows() * within / sample.rows as f64;
+    match sample.order {
+        Order::Ascending => return 0.0,
+        Order::Clustered => {
+            let replaced = 1.0 - sample.total_distinct() / sample.total_rows();
+            let begun = sample.beginnings().max(1.0);
+            let off = 2.0 / begun.sqrt();
+            return replaced.max(0.0) * if begun < FEW_BEGINNINGS { off.max(1.0) } else { off };
+        }
+        Order::Mixed => {}
+    }
     if shared < 1.0 {
         // With less than three pairs expected none is seen once in twenty times.
         return (3.0 * all / (within * within)).min(0.5);

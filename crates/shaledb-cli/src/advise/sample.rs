@@ -137,17 +137,42 @@ impl Sample {
     }
 
     /// Different keys of the whole source: how often stretches share keys tells from how many the
-    /// rows are drawn, if each is as likely as any other.
+    /// rows are drawn, if each is as likely as any other. Of clusters, in which a key may come
+    /// again for longer than a stretch, how many begin inside of stretches tells it too.
     pub(super) fn total_distinct(&self) -> f64 {
         let within = self.distinct_within as f64;
+        let seen = self.distinct as f64;
         let all = self.total_rows() * within / (self.rows as f64).max(1.0);
-        let shared = within - self.distinct as f64;
         if self.seen == Seen::All {
-            return self.distinct as f64;
+            return seen;
         }
         if let Some(layers) = &self.layers {
-            return (all * layers.distinct).max(self.distinct as f64);
+            return (all * layers.distinct).max(seen);
         }
+        let drawn = self.drawn(within, all).max(seen);
+        match self.order {
+            Order::Clustered => {
+                // A row that is not the first of its stretch shows whether it has another key.
+                let pairs = (self.rows as f64 - self.stretches_with_rows()).max(1.0);
+                let begun = self.total_rows() * self.beginnings() / pairs;
+                drawn.min(begun).max(seen)
+            }
+            Order::Ascending | Order::Mixed => drawn,
+        }
+    }
+
+    /// How many keys have their first row inside of a stretch, behind another key's.
+    pub(super) fn beginnings(&self) -> f64 {
+        self.distinct_within as f64 - self.stretches_with_rows()
+    }
+
+    fn stretches_with_rows(&self) -> f64 {
+        self.stretches.iter().filter(|stretch| !stretch.rows.is_empty()).count() as f64
+    }
+
+    /// Different keys among `all` draws, if so many in stretches have met as few as were seen.
+    fn drawn(&self, within: f64, all: f64) -> f64 {
+        let shared = within - self.distinct as f64;
         if shared < 1.0 {
             return all;
         }
@@ -158,7 +183,7 @@ impl Sample {
             let middle = f64::midpoint(low, high);
             if of(middle, within) < self.distinct as f64 { low = middle } else { high = middle }
         }
-        of(low, all).max(self.distinct as f64)
+        of(low, all)
     }
 
     /// All rows in the order of keys, of each key the last one.
@@ -196,7 +221,8 @@ fn order(stretches: &[Stretch]) -> Order {
     let mut reach: &[u8] = &[];
     let mut overlaps = 0;
     for (number, (least, most)) in ranges.iter().enumerate() {
-        overlaps += usize::from(number > 0 && *least <= reach);
+        // Where one ends with the key that another begins with, that key goes on.
+        overlaps += usize::from(number > 0 && *least < reach);
         reach = reach.max(most);
     }
     // Of one stretch alone nothing can be told.
@@ -251,5 +277,27 @@ mod tests {
         // 100,000 draws of 5000 keys have all of them.
         assert!((sample.total_distinct() - 5000.0).abs() < 500.0, "{}", sample.total_distinct());
         assert_eq!(sample.total_rows(), 100_000.0);
+    }
+
+    /// Devices one behind the other, each with 2,000 rows: of most no beginning is read.
+    #[test]
+    fn keys_that_come_again_for_longer_than_a_stretch_are_counted_by_their_beginnings() {
+        let stretches: Vec<Vec<u32>> = (0..64u32)
+            .map(|part| {
+                (0..300).map(|row| (part * 3125 + part * 797 % 2825 + row) / 2000).collect()
+            })
+            .collect();
+        let stretches: Vec<&[u32]> = stretches.iter().map(Vec::as_slice).collect();
+        let sample = sample(&stretches, 200_000);
+        assert_eq!(sample.order, Order::Clustered);
+        let keys = sample.total_distinct();
+        assert!((65.0..150.0).contains(&keys), "{keys} of 100");
+        let longer: Vec<Vec<u32>> = (0..64u32)
+            .map(|part| (0..300).map(|row| (part * 3125 + row) / 50_000).collect())
+            .collect();
+        let longer: Vec<&[u32]> = longer.iter().map(Vec::as_slice).collect();
+        let longer = super::tests::sample(&longer, 200_000);
+        assert_eq!((longer.order, longer.total_distinct()), (Order::Clustered, 4.0));
+        assert!((5.0..20.0).contains(&sample.beginnings()), "{}", sample.beginnings());
     }
 }
