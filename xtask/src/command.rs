@@ -46,6 +46,13 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
+/// A git command at the root.
+pub(crate) fn git() -> Command {
+    let mut command = Command::new("git");
+    command.current_dir(root());
+    command
+}
+
 /// Runs a command, shows it, and fails with what it was for.
 pub(crate) fn run(command: &mut Command, what: &str) -> Outcome {
     let words: Vec<String> = std::iter::once(command.get_program())

@@ -3,7 +3,7 @@
 //! The scenarios are those whose figures a test keeps. A branch's program is built once for each
 //! commit, in a worktree under target/plan; its figures are kept there too.
 
-use crate::command::{Outcome, cargo, failed, read, root, run};
+use crate::command::{Outcome, cargo, failed, git, read, root, run};
 use clap::Args;
 use serde_json::Value;
 use shaledb_lab::report::plain_table;
@@ -148,12 +148,6 @@ fn commit(name: &str) -> Outcome<String> {
         ));
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-fn git() -> Command {
-    let mut command = Command::new("git");
-    command.current_dir(root());
-    command
 }
 
 /// What another commit's program foresees, from what is kept of it as far as that goes.

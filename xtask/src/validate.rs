@@ -3,10 +3,13 @@
 //! Each case loads rows, overwrites them at a rate that is held, then as fast as it goes, on a
 //! device of a known rate. The forecast of a step begins with the levels that the step before it
 //! left and knows nothing of the step itself.
+//!
+//! Rows that are there are not measured again. Beside them stands how they were measured: with
+//! other options, or by another engine, they would be set beside a forecast of something else.
 
-use crate::command::{Outcome, failed, read, root, shale};
+use crate::command::{Outcome, failed, git, read, root, shale};
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 use shaledb_lab::options::{CodecNames, Skew};
 use shaledb_lab::report::plain_table;
 use shaledb_lab::run::row::Row;
@@ -57,7 +60,8 @@ pub(crate) struct ValidateOptions {
     #[arg(long)]
     work: Option<PathBuf>,
 
-    /// Where the rows of each case go, and validate.md; rows that are there are not measured again
+    /// Where the rows of each case go, and validate.md; rows that are there are not measured again,
+    /// and refused if they were measured with other options or another engine
     #[arg(long, default_value = "target/validate")]
     out: PathBuf,
 
@@ -76,6 +80,8 @@ struct Case<'a> {
 /// A step as it was and as it was foreseen.
 struct Pair {
     case: String,
+    /// The commit of the engine that was measured.
+    engine: String,
     step: &'static str,
     row: Row,
     foreseen: Value,
@@ -152,12 +158,13 @@ pub(crate) fn validate(options: &ValidateOptions) -> Outcome {
     let program = shale(options.program.as_deref())?;
     let out = root().join(&options.out);
     std::fs::create_dir_all(&out).map_err(|error| failed("create", &out, &error))?;
+    let engine = engine(options.program.as_deref())?;
     let mut pairs = Vec::new();
     for &size in &options.size {
         for codecs in &options.codecs {
             for &skew in &options.skew {
                 let case = Case { size, codecs, skew };
-                pairs.extend(one(options, &program, &out, &case)?);
+                pairs.extend(one(options, &program, &engine, &out, &case)?);
                 report(options, &out, &pairs)?;
             }
         }
@@ -170,12 +177,20 @@ pub(crate) fn validate(options: &ValidateOptions) -> Outcome {
 fn one(
     options: &ValidateOptions,
     program: &Path,
+    engine: &str,
     out: &Path,
     case: &Case<'_>,
 ) -> Outcome<Vec<Pair>> {
     let name = format!("{} {} {}", bytes(case.size), case.codecs, case.skew);
     let rows_path = out.join(format!("{}.jsonl", name.replace([' ', ',', ':'], "-")));
-    if !rows_path.exists() {
+    let (how_path, how) = (rows_path.with_extension("how.json"), how(options, engine, case));
+    if rows_path.exists() {
+        let kept = how_path.exists().then(|| read(&how_path)).transpose()?;
+        fits(&rows_path, kept.as_deref(), &how)?;
+    } else {
+        // First: rows without it are of nobody knows what.
+        let text = format!("{how:#}\n");
+        std::fs::write(&how_path, text).map_err(|error| failed("write", &how_path, &error))?;
         let text = measure(options, program, case, &name)?;
         std::fs::write(&rows_path, text).map_err(|error| failed("write", &rows_path, &error))?;
     }
@@ -189,9 +204,64 @@ fn one(
         let found = rows.iter().find(|row| row.step == *step);
         let row = found.ok_or_else(|| format!("{} has no row of {step}", rows_path.display()))?;
         let foreseen = foresee(options, program, &rows_path, case, from, row)?;
-        pairs.push(Pair { case: name.clone(), step, row: row.clone(), foreseen });
+        let (case, engine) = (name.clone(), engine.to_owned());
+        pairs.push(Pair { case, engine, step, row: row.clone(), foreseen });
     }
     Ok(pairs)
+}
+
+/// Which engine is measured: the last commit that changed it, and whether it was changed since; of
+/// a program that was named its path and length.
+fn engine(program: Option<&Path>) -> Outcome<String> {
+    if let Some(program) = program {
+        let meta = std::fs::metadata(program).map_err(|error| failed("read", program, &error))?;
+        return Ok(format!("{}, {} bytes", program.display(), meta.len()));
+    }
+    let said = |args: &[&str]| {
+        let output = git().args(args).args(["--", "crates/shaledb", "crates/shaledb-lab"]).output();
+        let output = output.map_err(|error| format!("could not run git: {error}"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("git {} failed: {}", args.join(" "), said.trim()));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = said(&["log", "-1", "--format=%h"])?;
+    let changed = !said(&["status", "--porcelain"])?.is_empty();
+    Ok(if changed { format!("{commit}, changed") } else { commit })
+}
+
+/// What rows depend on beside the case that their file is named by. Cores are a matter of the
+/// forecast.
+fn how(options: &ValidateOptions, engine: &str, case: &Case<'_>) -> Value {
+    json!({
+        "engine": engine,
+        "size": case.size,
+        "share": options.share,
+        "rate": options.rate,
+        "device": options.device,
+        "memory": memory(options, case),
+    })
+}
+
+/// Refuses rows that were measured otherwise.
+fn fits(rows: &Path, kept: Option<&str>, how: &Value) -> Outcome {
+    let remove = "Remove it to measure again, or name another folder by --out";
+    let rows = rows.display();
+    let Some(kept) = kept else {
+        return Err(format!("nothing says how the rows of {rows} were measured. {remove}"));
+    };
+    let kept: Value = serde_json::from_str(kept)
+        .map_err(|error| format!("what stands beside {rows} is not JSON: {error}. {remove}"))?;
+    let names = how.as_object().into_iter().flat_map(|how| how.keys());
+    let others: Vec<String> = names
+        .filter(|name| kept[name] != how[name])
+        .map(|name| format!("{name} {}, not {}", kept[name], how[name]))
+        .collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    Err(format!("the rows of {rows} were measured with {}. {remove}", others.join("; ")))
 }
 
 fn memory(options: &ValidateOptions, case: &Case<'_>) -> u64 {
@@ -280,7 +350,7 @@ fn difference(measure: &Measure, pair: &Pair) -> String {
 
 /// Prints the table of all cases so far, and writes it for readers.
 fn report(options: &ValidateOptions, out: &Path, pairs: &[Pair]) -> Outcome {
-    let mut header = vec!["data, codecs, skew", "step"];
+    let mut header = vec!["data, codecs, skew", "engine", "step"];
     header.extend(MEASURES.iter().map(|measure| measure.name));
     let mut table = plain_table(&header);
     let mut markdown = format!("| {} |\n|{}\n", header.join(" | "), "---|".repeat(header.len()));
@@ -294,7 +364,7 @@ fn report(options: &ValidateOptions, out: &Path, pairs: &[Pair]) -> Outcome {
             true => format!("{} MiB/s", options.rate),
             false => "as fast as it goes".to_owned(),
         };
-        let mut cells = vec![pair.case.clone(), step];
+        let mut cells = vec![pair.case.clone(), pair.engine.clone(), step];
         cells.extend(MEASURES.iter().map(cell));
         markdown.push_str(&format!("| {} |\n", cells.join(" | ")));
         table.add_row(cells);
@@ -302,4 +372,42 @@ fn report(options: &ValidateOptions, out: &Path, pairs: &[Pair]) -> Outcome {
     println!("Measured, foreseen (difference):\n\n{}", table.trim_fmt());
     let path = out.join("validate.md");
     std::fs::write(&path, markdown).map_err(|error| failed("write", &path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Asked {
+        #[command(flatten)]
+        options: ValidateOptions,
+    }
+
+    #[test]
+    fn rows_that_were_measured_otherwise_are_refused() {
+        let options = |flags: &[&str]| Asked::parse_from([&["validate"], flags].concat()).options;
+        let how_of = |flags: &[&str], engine: &str| {
+            let options = options(flags);
+            let case = Case { size: 3 << 30, codecs: &options.codecs[0], skew: options.skew[0] };
+            how(&options, engine, &case)
+        };
+        let rows = Path::new("target/validate/3.jsonl");
+        let kept = format!("{:#}", how_of(&[], "abc"));
+        let of = |how: &Value| fits(rows, Some(&kept), how);
+        assert_eq!(of(&how_of(&["--cores", "8", "--out", "x"], "abc")), Ok(()));
+        for (flags, engine, part) in [
+            (&["--rate", "8"][..], "abc", "rate 16.0, not 8.0"),
+            (&["--share", "0.5"], "abc", "share 1.0, not 0.5"),
+            (&["--device", "100M"], "abc", "device "),
+            (&["--memory", "64M"], "abc", "memory "),
+            (&[], "abd", "engine \"abc\", not \"abd\""),
+        ] {
+            let told = of(&how_of(flags, engine)).unwrap_err();
+            assert!(told.contains("3.jsonl were measured with ") && told.contains(part), "{told}");
+        }
+        let told = fits(rows, None, &how_of(&[], "abc")).unwrap_err();
+        assert!(told.contains("nothing says how") && told.contains("--out"), "{told}");
+    }
 }
