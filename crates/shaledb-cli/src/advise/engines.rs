@@ -12,6 +12,7 @@ use serde::Serialize;
 use shaledb_lab::campaign::{self, CampaignOptions, Group, Subject};
 use shaledb_lab::run::row::Row as Result;
 use shaledb_lab::setup::Setup;
+use shaledb_lab::units::bytes;
 use shaledb_lab::workloads::rows::RowsOptions;
 use shaledb_lab::workloads::rows::file::{RowWriter, Written};
 use shaledb_lab::workloads::workload::Workload;
@@ -52,8 +53,8 @@ pub(super) struct OfEngine {
     /// Bytes written to the device for that, logs included.
     pub(super) written: Fitted,
     /// CPU microseconds of a look-up, with a cache that has the same share of the data as
-    /// `--memory` has of the whole.
-    pub(super) get_us: f64,
+    /// `--memory` has of the whole; none if so small a cache cannot be given.
+    pub(super) get_us: Option<f64>,
     /// What the samples took.
     pub(super) samples: Vec<Took>,
     /// Only with `--check`.
@@ -76,7 +77,8 @@ pub(super) struct CheckedEngine {
     pub(super) size: Compared,
     pub(super) load_cpu: Compared,
     pub(super) written: Compared,
-    pub(super) get_us: Compared,
+    /// None if it was not foreseen.
+    pub(super) get_us: Option<Compared>,
 }
 
 /// All of them.
@@ -90,6 +92,26 @@ pub(super) struct Engines {
     pub(super) sample_bytes: u64,
     /// Whether the samples' trees have the shape that the whole's will have.
     pub(super) is_to_scale: bool,
+    /// The memory that is to the sample as `--memory` is to the whole. Engines are given no less
+    /// than some, and then their look-ups tell nothing.
+    pub(super) cache: Cache,
+}
+
+/// How much of the whole's memory an engine with a sample is to have.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Cache {
+    pub(super) wanted_bytes: u64,
+    pub(super) is_to_scale: bool,
+}
+
+impl Cache {
+    /// Of a sample that is such a share of the whole.
+    fn of(memory_bytes: u64, share: f64) -> Cache {
+        let wanted_bytes = (memory_bytes as f64 * share.min(1.0)) as u64;
+        // What is not larger than a sample has all of the memory, however little that is.
+        let is_to_scale = share >= 1.0 || wanted_bytes >= MEMORY_BYTES_MIN;
+        Cache { wanted_bytes, is_to_scale }
+    }
 }
 
 /// An engine that could not be measured.
@@ -167,6 +189,7 @@ pub(super) fn compare(
     if outcome.stopped {
         return Err(Failure::new(Exit::Stopped, "stopped: there is no advice"));
     }
+    let cache = Cache::of(predicted.memory_bytes, share);
     let mut found = Vec::new();
     for engine in &engines {
         let took = |setting: &str| took(&outcome.rows, engine, setting);
@@ -180,7 +203,11 @@ pub(super) fn compare(
         };
         let version = outcome.rows.iter().find(|row| row.engine == *engine);
         let version = version.map_or_else(String::new, |row| row.version.clone());
-        found.push(of_engine(engine, version, points, took(ALL), sample, predicted));
+        let mut one = of_engine(engine, version, points, took(ALL), sample, predicted);
+        if !cache.is_to_scale {
+            one.leave_out_gets();
+        }
+        found.push(one);
     }
     Ok(Engines {
         engines: found,
@@ -189,6 +216,7 @@ pub(super) fn compare(
         sample_bytes: sample.bytes,
         is_to_scale: MEMTABLE_BYTES as f64 * share / PARTS[0] as f64 >= MEMTABLE_BYTES_MIN as f64
             || sample.total_bytes() < MEMTABLE_BYTES as f64,
+        cache,
     })
 }
 
@@ -295,10 +323,19 @@ fn of_engine(
         size: Compared::new(size.value, all.size_bytes),
         load_cpu: Compared::new(load_cpu.value, all.load_cpu_seconds),
         written: Compared::new(written.value, all.written_bytes),
-        get_us: Compared::new(get_us, all.get_us),
+        get_us: Some(Compared::new(get_us, all.get_us)),
     });
-    let engine = engine.to_owned();
+    let (engine, get_us) = (engine.to_owned(), Some(get_us));
     OfEngine { engine, version, size, load_cpu, written, get_us, samples: points, checked }
+}
+
+impl OfEngine {
+    /// The cache of the samples was not as much smaller as they are. That of all rows was the whole
+    /// one.
+    fn leave_out_gets(&mut self) {
+        self.get_us =
+            self.checked.as_mut().and_then(|checked| checked.get_us.take()).map(|get| get.measured);
+    }
 }
 
 /// What a reader must know about these figures.
@@ -317,19 +354,29 @@ pub(super) fn words(engines: &Engines) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if !engines.cache.is_to_scale {
+        words.push(format!(
+            "A cache as much smaller as the samples would have {}, and engines are given {} at \
+             least: look-ups of samples are left out. A larger --engine-sample or --memory has \
+             them.",
+            bytes(engines.cache.wanted_bytes),
+            bytes(MEMORY_BYTES_MIN)
+        ));
+    }
     let own = engines.engines.iter().find(|one| one.engine == OWN);
     for other in engines.engines.iter().filter(|one| one.engine != OWN) {
         let Some(own) = own else { break };
         let times = |other: f64, own: f64| shaledb_lab::units::three_digits(other / own.max(1e-12));
-        words.push(format!(
-            "{} would take {} times Shale's space, {} times its CPU to load, {} times its bytes \
-             written, and {} times its CPU for a look-up.",
-            other.engine,
-            times(other.size.value, own.size.value),
-            times(other.load_cpu.value, own.load_cpu.value),
-            times(other.written.value, own.written.value),
-            times(other.get_us, own.get_us),
-        ));
+        let mut parts = vec![
+            format!("{} times Shale's space", times(other.size.value, own.size.value)),
+            format!("{} times its CPU to load", times(other.load_cpu.value, own.load_cpu.value)),
+            format!("{} times its bytes written", times(other.written.value, own.written.value)),
+        ];
+        if let Some((other, own)) = other.get_us.zip(own.get_us) {
+            parts.push(format!("{} times its CPU for a look-up", times(other, own)));
+        }
+        let last = parts.pop().unwrap_or_default();
+        words.push(format!("{} would take {}, and {last}.", other.engine, parts.join(", ")));
     }
     words.extend(engines.missing.iter().map(|one| format!("{}: {}.", one.engine, one.why)));
     words.extend(engines.engines.iter().flat_map(outside));

@@ -24,7 +24,7 @@ fn cells(one: &OfEngine, raw: f64) -> [String; 9] {
         bytes(one.written.value as u64),
         percent(one.written),
         three_digits(one.written.value / raw.max(1.0)),
-        micros(one.get_us),
+        one.get_us.map_or_else(|| "-".to_owned(), micros),
     ]
 }
 
@@ -57,12 +57,13 @@ fn checked_rows(one: &OfEngine) -> Vec<[String; 5]> {
             format!("{:+.1} %", compared.error * 100.0),
         ]
     };
-    vec![
+    let mut rows = vec![
         row("size", checked.size, &size),
         row("load CPU", checked.load_cpu, &seconds),
         row("written", checked.written, &size),
-        row("get", checked.get_us, &micros),
-    ]
+    ];
+    rows.extend(checked.get_us.map(|get| row("get", get, &micros)));
+    rows
 }
 
 const CHECK_HEAD: [&str; 5] = ["engine", "measure", "predicted", "measured", "off"];

@@ -108,8 +108,9 @@ fn figures_are_carried_on_and_checked() {
         sample_rows: 160,
         sample_bytes: 16_000,
         is_to_scale: true,
+        cache: Cache::of(1 << 30, 0.1),
     };
-    let words = words(&engines).join("\n");
+    let words = super::words(&engines).join("\n");
     for part in [
         "innodb would take 1.00 times Shale's space",
         "postgres: not installed: x.",
@@ -117,4 +118,27 @@ fn figures_are_carried_on_and_checked() {
     ] {
         assert!(words.contains(part), "{words}");
     }
+    assert!(words.contains("CPU for a look-up") && !words.contains("left out"), "{words}");
+
+    // A thousandth of a GiB is less than engines are given.
+    let mut engines = Engines { cache: Cache::of(1 << 30, 0.001), ..engines };
+    engines.engines.iter_mut().for_each(OfEngine::leave_out_gets);
+    assert_eq!(engines.engines[1].get_us, Some(3.0), "of all rows, with the whole cache");
+    engines.engines[1].checked = None;
+    engines.engines[1].leave_out_gets();
+    let words = super::words(&engines).join("\n");
+    for part in ["would have 1.07 MB, and engines are given 33.6 MB at least", "are left out"] {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    assert!(
+        words.contains("and 1.00 times its bytes written.") && !words.contains("for a look-up")
+    );
+    let table = super::super::engines_table::text(&engines, 160_000.0);
+    assert!(table.lines().any(|line| line.ends_with(" -")), "{table}");
+}
+
+#[test]
+fn a_cache_is_to_scale_if_engines_can_be_given_one_so_small() {
+    let of = |memory: u64, share: f64| Cache::of(memory, share).is_to_scale;
+    assert!(of(8 << 30, 0.01) && !of(8 << 30, 0.001) && of(16 << 20, 1.0));
 }
