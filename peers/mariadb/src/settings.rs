@@ -17,6 +17,8 @@ pub(crate) enum Form {
 }
 
 const MEMTABLES: u64 = 4;
+/// Of MyRocks: so many files of level 0 are merged.
+const LEVEL0_FILES: u64 = 4;
 const MIB: u64 = 1 << 20;
 const LOG_BUFFER: u64 = 16 * MIB;
 /// For the server's own tables, where the tables that are measured are elsewhere.
@@ -203,6 +205,16 @@ fn codec(name: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// As RocksDB's own peer has it: level 1 is as large as level 0 when it is merged.
+fn level_base_bytes(setup: &Setup) -> u64 {
+    LEVEL0_FILES * setup.memtable
+}
+
+/// As there.
+fn file_bytes(setup: &Setup) -> u64 {
+    setup.memtable.clamp(2 * MIB, 64 * MIB)
+}
+
 /// The options of all column families.
 fn families(setup: &Setup) -> String {
     let codecs = &setup.codecs;
@@ -219,14 +231,16 @@ fn families(setup: &Setup) -> String {
         bits => format!("filter_policy=bloomfilter:{bits}:false;whole_key_filtering=1;"),
     };
     format!(
-        "write_buffer_size={};max_write_buffer_number={MEMTABLES};target_file_size_base=64m;\
-         max_bytes_for_level_base=256m;level0_file_num_compaction_trigger=4;\
+        "write_buffer_size={};max_write_buffer_number={MEMTABLES};target_file_size_base={};\
+         max_bytes_for_level_base={};level0_file_num_compaction_trigger={LEVEL0_FILES};\
          level_compaction_dynamic_level_bytes=true;compaction_pri=kMinOverlappingRatio;\
          optimize_filters_for_hits=true;compression={middle};compression_per_level={levels};\
          {}bottommost_compression={bottommost};{}block_based_table_factory={{\
          cache_index_and_filter_blocks=1;cache_index_and_filter_blocks_with_high_priority=1;\
          pin_l0_filter_and_index_blocks_in_cache=1;{filter}format_version=5}}",
         setup.memtable,
+        file_bytes(setup),
+        level_base_bytes(setup),
         level("compression_opts", middle_level, ""),
         level("bottommost_compression_opts", bottommost_level, ":0:0:true"),
     )
@@ -271,6 +285,26 @@ mod tests {
             let memtables = number(Form::Myrocks, "rocksdb_db_write_buffer_size");
             assert_eq!(cache + memtables, memory);
             assert!(cache >= memory / 2, "{memory}: a cache of {cache}");
+        }
+    }
+
+    /// As RocksDB's peer (`level_base_bytes`, `file_bytes` in its engine.rs).
+    #[test]
+    fn levels_of_myrocks_follow_its_memtable() {
+        for (memtable, base, file) in [
+            (MIB, 4 * MIB, 2 * MIB),
+            (16 * MIB, 64 * MIB, 16 * MIB),
+            (64 * MIB, 256 * MIB, 64 * MIB),
+        ] {
+            let setup = Setup { memtable, ..Setup::default() };
+            let families = value(Form::Myrocks, &setup, "rocksdb_default_cf_options").unwrap();
+            for part in [
+                format!("write_buffer_size={memtable};"),
+                format!("max_bytes_for_level_base={base};"),
+                format!("target_file_size_base={file};"),
+            ] {
+                assert!(families.contains(&part), "{part}: {families}");
+            }
         }
     }
 
