@@ -2,6 +2,7 @@
 
 use serde::{Serialize, Serializer};
 use shaledb::{Codec, Codecs, TreeConfig};
+use shaledb_lab::units::setting;
 
 /// A codec for all levels, a block size, and whether the engine may make a dictionary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -54,7 +55,7 @@ impl Choice {
     /// As it is written in a table.
     pub(super) fn label(self) -> String {
         let dictionary = if self.dictionary { " +dict" } else { "" };
-        format!("{} {}K{dictionary}", self.codec, self.block_bytes >> 10)
+        format!("{} {}{dictionary}", self.codec, self.short_size())
     }
 
     /// As it is said in a sentence.
@@ -64,7 +65,7 @@ impl Choice {
             (false, Codec::Zstd(_)) => " without a dictionary",
             _ => "",
         };
-        format!("{} in blocks of {} KiB{dictionary}", self.codec, self.block_bytes >> 10)
+        format!("{} in blocks of {}{dictionary}", self.codec, setting(self.block_bytes.into()))
     }
 
     /// The flags of `shale import` that choose it.
@@ -73,6 +74,37 @@ impl Choice {
             (false, Codec::Zstd(_)) => " --no-dictionary",
             _ => "",
         };
-        format!("--codecs {} --block-bytes {}K{dictionary}", self.codec, self.block_bytes >> 10)
+        format!("--codecs {} --block-bytes {}{dictionary}", self.codec, self.short_size())
+    }
+
+    /// The bytes of a block, exactly, as flags have them.
+    fn short_size(self) -> String {
+        match self.block_bytes.is_multiple_of(1 << 10) {
+            true => format!("{}K", self.block_bytes >> 10),
+            false => self.block_bytes.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shaledb_lab::units::parse_bytes;
+
+    #[test]
+    fn what_is_said_is_what_was_measured() {
+        for bytes in [4096, 5000, 16 << 10, 1 << 20] {
+            let choice = Choice { codec: Codec::Lz4, block_bytes: bytes, dictionary: false };
+            let flags = choice.flags();
+            let told = flags.rsplit(' ').next().and_then(|size| parse_bytes(size).ok());
+            assert_eq!(told, Some(bytes.into()), "{flags}");
+        }
+        let of = |block_bytes| Choice { codec: Codec::Zstd(3), block_bytes, dictionary: true };
+        assert_eq!(
+            (of(16 << 10).label(), of(5000).label()),
+            ("zstd:3 16K +dict".to_owned(), "zstd:3 5000 +dict".to_owned())
+        );
+        assert_eq!(of(5000).words(), "zstd:3 in blocks of 5000 B with a dictionary");
+        assert_eq!(of(16 << 10).words(), "zstd:3 in blocks of 16 KiB with a dictionary");
     }
 }
