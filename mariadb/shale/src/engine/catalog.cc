@@ -328,11 +328,13 @@ Error Catalog::replace_marks(char kind, const std::set<std::string> &paths) {
 
 Error Catalog::replace(const std::vector<Replaced> &tables) {
   Changes changes;
+  bool lasts = false;
   for (const Replaced &one : tables) {
+    lasts = lasts || !one.is.temporary;
     if (one.was.table_id != one.is.table_id) changes.erase_numbers(tree_.get(), one.was.table_id);
     changes.put(tree_.get(), table_key(one.path), bytes_of(one.is));
   }
-  Error error = changes.write(db_);
+  Error error = changes.write(db_, lasts);
   definitions_++;
   return error;
 }

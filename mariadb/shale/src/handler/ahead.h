@@ -12,6 +12,8 @@
 namespace shale_sql {
 
 constexpr size_t kMostAhead = 128;
+// And at first of a statement that does not say how many it wants.
+constexpr size_t kWithoutLimit = 16;
 // What the rows of one turn may take, if they are like those of the turn before.
 constexpr size_t kMostBytesAhead = 1 << 20;
 

@@ -27,6 +27,8 @@ struct Asked {
   bool in_range = false;       // index_read_map is called by read_range_first,
   bool has_range_end = false;  // which has told the end
   std::string range_end;
+  bool has_range_start = false;  // of a range that is read backward: prepare_range_scan has told it
+  std::string range_start;
 };
 
 }  // namespace shale_sql

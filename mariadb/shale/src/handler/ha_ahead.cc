@@ -37,16 +37,17 @@ void ha_shale::read_ahead() {
   ahead_.most = first_ahead();
 }
 
-// How many rows are read first: as many as the statement wants, if it says so and reads no other
-// table. It may want more, as a condition leaves some out, or fewer.
+// How many rows are read first, of the only table of a statement: as many as it wants, if it says
+// so. It may want more, as a condition leaves some out, or fewer. Who does not say it wants all that
+// are in the range, which the scan does not pass.
 size_t ha_shale::first_ahead() const {
   const TABLE_LIST *place = table->pos_in_table_list;
   const size_t bytes = std::max<size_t>(stats.mean_rec_length, shown_.row_bytes_guess);
   if (place == nullptr || place->select_lex == nullptr || bytes == 0) return 1;
   if (place->embedding != nullptr || place->select_lex->leaf_tables.elements != 1) return 1;
   const ha_rows limit = place->select_lex->master_unit()->lim.get_select_limit();
-  if (limit > kMostAhead) return 1;
-  return std::clamp<size_t>(kMostBytesAhead / bytes, 1, std::max<size_t>(limit, 1));
+  const size_t most = limit > kMostAhead ? kWithoutLimit : std::max<size_t>(limit, 1);
+  return std::clamp<size_t>(kMostBytesAhead / bytes, 1, most);
 }
 
 // Takes entries from the cursor until there are enough; HA_ERR_END_OF_FILE: it has no more.

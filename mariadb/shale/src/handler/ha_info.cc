@@ -117,7 +117,8 @@ void ha_shale::look_if_due(const TableSize *known) {
       note(shared_->counts.get(shared_->trees, *shared_->changes, false, &size)) != 0) {
     return;
   }
-  const uint64_t rows = known != nullptr ? known->rows : size.rows;
+  // Entries of rows that are not committed are not seen by a look.
+  const uint64_t rows = known != nullptr ? known->committed : size.committed;
   if (rows == 0) return;
   if (std::unique_lock<std::mutex> due = shared_->statistics_are_due(rows)) {
     look_at_indexes(kQuick);
@@ -170,7 +171,7 @@ int ha_shale::look_at_indexes(const SampleSize &size) {
   TableSize now;
   Error asked = shared_->counts.get(shared_->trees, *shared_->changes, false, &now);
   if (int error = note(std::move(asked))) return error;
-  found.push_back({"", {static_cast<double>(std::max<uint64_t>(now.rows, 1))}});
+  found.push_back({"", {static_cast<double>(std::max<uint64_t>(now.committed, 1))}});
   for (uint number = 0; number < table->s->keys; number++) {
     const KEY &key = table->key_info[number];
     const Index &index = of_number(number);

@@ -153,7 +153,7 @@ int ha_shale::write_words(size_t most) {
   for (const WordBuffer &words : load_.words) bytes += words.bytes();
   if (bytes <= most) return 0;
   shale_txn *txn = nullptr;
-  if (int error = note(trx()->before_write(&txn))) return error;
+  if (int error = note(trx()->before_write(&txn, !shared_->def->temporary))) return error;
   std::vector<std::string> keys(kWordsOfCall);
   RowWrite::Refused refused;
   row_write_.begin(txn, nullptr);

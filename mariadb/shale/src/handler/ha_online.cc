@@ -93,8 +93,8 @@ void ha_shale::add_building(const uchar *old_row, std::string_view old_primary,
   }
 }
 
-void ha_shale::Online::Entry::pack(const KeyCodec &codec, const uchar *row,
-                                   std::string_view primary) {
+void OnlineEntries::Entry::pack(const KeyCodec &codec, const uchar *row,
+                                std::string_view primary) {
   bool has_null = false;
   key.clear();
   value.clear();

@@ -156,6 +156,7 @@ int ha_shale::open_indexes() {
       index.beginnings = beginnings_in(table, *index.codec);
     }
     index.computed = has_computed(table, number);
+    has_computed_ = has_computed_ || index.computed;
     is_spatial_ = is_spatial_ || index.is_spatial();
     if (number != MAX_KEY) places_[number] = indexes_.size();
     indexes_.push_back(std::move(index));

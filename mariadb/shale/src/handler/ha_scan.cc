@@ -32,7 +32,8 @@ int ha_shale::begin_scan(const Index &index, std::string lower, std::string uppe
   scan_.lower = std::move(lower);
   scan_.upper = std::move(upper);
   scan_.gap = Gap::kNone;
-  scan_.is_of_prefix = scan_.ends_in_range = scan_.is_of_before = false;
+  scan_.is_of_prefix = scan_.is_of_before = false;
+  scan_.ends_in_range = scan_.begins_in_range = false;
   scan_.cells.reset();
   ahead_.clear();
   return open_cursor(index, scan_.lower, !scan_.upper.empty(), scan_.upper);
@@ -54,15 +55,23 @@ int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_u
   return tell_server(ha_thd(), error);
 }
 
+// Whether columns that point into the row are among those wanted.
+bool ha_shale::wants_blobs(const MY_BITMAP *wanted) const {
+  const uint *columns = table->s->blob_field;
+  return std::any_of(columns, columns + table->s->blob_fields, [wanted](uint column) {
+    return wanted == nullptr || bitmap_is_set(wanted, column);
+  });
+}
+
 // Fills `buf` from the row of the primary key's entry; blobs point into a copy that lives until the
 // next row is read.
 int ha_shale::fill_from_primary(uchar *buf, std::string_view key, std::string_view value) {
   if (last_.primary.data() != key.data()) copy_key(key, &last_.primary);
-  if (table->s->blob_fields != 0 && value.data() != last_.value.data()) {
+  const MY_BITMAP *wanted = asked_.whole_rows || asked_.base_columns ? nullptr : table->read_set;
+  if (wants_blobs(wanted) && value.data() != last_.value.data()) {
     last_.value.assign(value);
     value = last_.value;
   }
-  const MY_BITMAP *wanted = asked_.whole_rows || asked_.base_columns ? nullptr : table->read_set;
   if (rows_->unpack(last_.primary, value, wanted, buf)) return 0;
   return damaged_row();
 }
@@ -132,6 +141,11 @@ int ha_shale::read_by_entry(const Index &index, std::string_view key, uchar *buf
   }
   last_.primary.assign(primary_key);
   int error = read_entry_row(index, buf, asked_.skips_locked ? missing : HA_ERR_CRASHED_ON_USAGE);
+  if (error == missing && asked_.skips_locked) {
+    // Its row is locked by another: the entry is of no use either.
+    last_.locked_row.index = nullptr;
+    unlock_row();
+  }
   return error == HA_ERR_CRASHED_ON_USAGE ? entry_without_row(index) : error;
 }
 
@@ -185,62 +199,6 @@ bool ha_shale::is_enough(const Index &index) const {
 bool ha_shale::has_beginnings(const Index &index) const {
   return std::any_of(index.beginnings.begin(), index.beginnings.end(),
                      [](uint64_t word) { return word != 0; });
-}
-
-// Columns that are in no row are computed by the server, but neither in a read of an index alone
-// nor in a buffer of its own, where rows of partitions are compared by them.
-bool ha_shale::computes(const Index &index, const uchar *buf) const {
-  return index.computed && (asked_.keys_only || buf != table->record[0]);
-}
-
-// Computes generated columns of record[0] that are in the read set. A value that is cut was so when
-// the row was written, which has had its warning and its count.
-int ha_shale::compute_quietly(enum_vcol_update_mode mode) {
-  THD *thd = ha_thd();
-  const ha_rows cut = thd->cuted_fields;
-  Dummy_error_handler quiet;
-  thd->push_internal_handler(&quiet);
-  const int error = table->update_virtual_fields(this, mode);
-  thd->pop_internal_handler();
-  thd->cuted_fields = cut;
-  return error;
-}
-
-// The virtual columns, all of them.
-int ha_shale::compute_quietly() {
-  MY_BITMAP *wanted = tmp_use_all_columns(table, &table->read_set);
-  const int error = compute_quietly(VCOL_UPDATE_FOR_READ);
-  tmp_restore_column_map(&table->read_set, wanted);
-  return error == 0 ? 0 : failed(kErrEngine, "a generated column could not be computed");
-}
-
-// Long values that were computed stay with the row last read: a column's own memory is of one row
-// only. For a write those that it has asked for.
-void ha_shale::keep_computed(bool for_write) {
-  last_.computed.clear();
-  last_.computed.reserve(table->s->blob_fields);
-  for (Field **field = table->vfield; *field != nullptr; field++) {
-    if (((*field)->flags & BLOB_FLAG) == 0) continue;
-    const bool is_asked = bitmap_is_set(table->read_set, (*field)->field_index);
-    if (for_write ? !is_asked || (*field)->is_null() : (*field)->stored_in_db()) continue;
-    auto *blob = static_cast<Field_blob *>(*field);
-    const char *bytes = reinterpret_cast<const char *>(blob->get_ptr());
-    last_.computed.emplace_back(bytes, blob->get_length());
-    blob->set_ptr(blob->get_length(), reinterpret_cast<uchar *>(&last_.computed.back()[0]));
-  }
-}
-
-int ha_shale::compute(const Index &index, uchar *buf) {
-  if (!computes(index, buf)) return 0;
-  uchar *record = table->record[0];
-  const bool alone = asked_.keys_only, aside = buf != record;
-  if (alone) ha_end_keyread();
-  if (aside) table->move_fields(table->field, buf, record);
-  int error = compute_quietly();
-  keep_computed(false);
-  if (aside) table->move_fields(table->field, record, buf);
-  if (alone) ha_start_keyread(index.number);
-  return error;
 }
 
 // An entry of a secondary index without its row: `buf` gets its columns if they are all that is
@@ -317,12 +275,14 @@ int ha_shale::resume_scan(shale_txn *txn, bool backward, bool *found) {
   const bool is_fresh = scan_.cursor.is_fresh();
   if (at.empty() && !is_fresh) return 0;
   bool locks = lock_mode() != SHALE_LOCK_NONE;
-  const bool bound = scan_.is_of_prefix, ends = scan_.ends_in_range;
+  const bool bound = scan_.is_of_prefix;
+  const bool ends = scan_.ends_in_range, begins = scan_.begins_in_range;
   std::string lower = locks && !backward && !is_fresh ? at : scan_.lower;
   std::string upper = locks && backward && !is_fresh ? at : scan_.upper;
   if (int error = begin_scan(*scan_.index, std::move(lower), std::move(upper))) return error;
   scan_.is_of_prefix = bound;
   scan_.ends_in_range = ends;
+  scan_.begins_in_range = begins;
   return note(is_fresh ? scan_.cursor.step(txn, backward, found)
                        : scan_.cursor.step_from(txn, at, backward, found));
 }
@@ -411,7 +371,8 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
   const Index &index = of_number(active_index);
   const KEY &key_info = table->key_info[active_index];
   bool in_range = asked_.has_range_end;
-  asked_.has_range_end = false;
+  const bool has_start = asked_.has_range_start;
+  asked_.has_range_end = asked_.has_range_start = false;
   if (key == nullptr) return index_first(buf);
   if (index.is_spatial()) return index_read_cells(index, buf, key, how);
   scan_.key.clear();
@@ -445,11 +406,19 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
     scan_.gap = Gap::kUpper;
     return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
   }
-  bool ends_in_range = in_range && !search.exact && !search.backward;
+  const bool ends_in_range = in_range && !search.exact && !search.backward;
+  bool begins_in_range = has_start && !search.exact && search.backward;
   if (ends_in_range) {
     search.upper = asked_.range_end;
     search.has_upper = true;
-    if (search.lower >= search.upper) return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
+  }
+  if (begins_in_range) search.lower = asked_.range_start;
+  if ((ends_in_range || begins_in_range) && search.has_upper && search.lower >= search.upper) {
+    return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
+  }
+  // Backward through equal rows, nobody goes on to the row before them but HANDLER.
+  if (search.exact && search.backward) {
+    begins_in_range = thd_sql_command(ha_thd()) != SQLCOM_HA_READ;
   }
   if (!search.has_upper) search.upper.clear();
   if (int error = begin_scan(index, std::move(search.lower), std::move(search.upper))) {
@@ -457,6 +426,7 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
   }
   scan_.is_of_prefix = search.exact;
   scan_.ends_in_range = ends_in_range;
+  scan_.begins_in_range = begins_in_range;
   if ((search.exact || asked_.in_range) && !search.backward) read_ahead();
   int error = first_step(buf, search.backward);
   return finish_read(error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error, buf);
@@ -482,7 +452,8 @@ int ha_shale::move(uchar *buf, bool backward) {
   if (scan_.gap == Gap::kNone) {
     int error = scan_.cursor.begun() ? step(buf, backward) : HA_ERR_END_OF_FILE;
     // Rows of other keys overlap none of this one's periods, and are not to be locked.
-    bool ends = scan_.ends_in_range || asked_.checks_period;
+    const bool ends = scan_.ends_in_range || (backward && scan_.begins_in_range) ||
+                      asked_.checks_period;
     if (error != HA_ERR_END_OF_FILE || ends) return error;
     scan_.gap = side;
   }
@@ -520,8 +491,23 @@ int ha_shale::index_first(uchar *buf) {
 
 int ha_shale::index_last(uchar *buf) {
   if (of_number(active_index).is_spatial()) return finish_read(HA_ERR_END_OF_FILE, buf);
-  int error = begin_scan(of_number(active_index), {}, {});
+  const bool bounded = asked_.has_range_start;
+  asked_.has_range_start = false;
+  int error = begin_scan(of_number(active_index), bounded ? asked_.range_start : std::string(), {});
+  scan_.begins_in_range = bounded;
   return finish_read(error != 0 ? error : first_step(buf, true), buf);
+}
+
+// Before a range is read backward: its start bounds the scan, as its end does forward.
+int ha_shale::prepare_range_scan(const key_range *start, const key_range *) {
+  asked_.has_range_start = false;
+  const Index &index = of_number(active_index);
+  if (start == nullptr || index.codec == nullptr || index.is_spatial()) return 0;
+  asked_.range_start.clear();
+  index.codec->pack_tuple(start->key, start->keypart_map, &asked_.range_start);
+  asked_.has_range_start =
+      start->flag != HA_READ_AFTER_KEY || next_after_prefix(&asked_.range_start);
+  return 0;
 }
 
 // The end of the range bounds the scan, so that it neither reads nor locks beyond.

@@ -15,6 +15,7 @@
 #include "handler/ahead.h"
 #include "handler/asked.h"
 #include "handler/load.h"
+#include "handler/online_entries.h"
 #include "handler/row_keys.h"
 #include "handler/row_write.h"
 #include "tables/shared_table.h"
@@ -80,6 +81,7 @@ class ha_shale final : public handler {
   int index_prev(uchar *buf) override;
   int index_first(uchar *buf) override;
   int index_last(uchar *buf) override;
+  int prepare_range_scan(const key_range *start, const key_range *end) override;
   int index_next_same(uchar *buf, const uchar *key, uint length) override;
   int read_range_first(const key_range *start, const key_range *end, bool eq_range,
                        bool sorted) override;
@@ -211,6 +213,7 @@ class ha_shale final : public handler {
     std::string key;                 // that was searched, or is searched next
     bool is_of_prefix = false;       // of the rows that begin with a prefix
     bool ends_in_range = false;      // it ends where the server's range does
+    bool begins_in_range = false;    // the same of one that is read backward
     bool may_be_outdated = false;    // what a plain read finds in an index
     bool is_of_before = false;       // of an earlier statement: HANDLER holds it
     bool has_shown_sequence = false;  // the one row
@@ -340,6 +343,8 @@ class ha_shale final : public handler {
   void pack_entries(const uchar *row, const uchar *other, RowKeys *keys) const;
   int pack_change(const uchar *old_row, const uchar *new_row);
   bool watches_rows();
+  int compute_of_event(const uchar *row);
+  bool wants_blobs(const MY_BITMAP *wanted) const;
   int insert_row(const uchar *row, const RowKeys &keys);
   shale_action insert_action() const;
   int add_entry(const uchar *row, size_t place, const RowKeys &keys);
@@ -452,21 +457,7 @@ class ha_shale final : public handler {
                   bool *outdated);
 
   // Altering in place (ha_alter), and indexes that are being built meanwhile (ha_online)
-  struct Online {
-    struct Entry {
-      std::string key, value;
-      void pack(const shale_sql::KeyCodec &codec, const uchar *row, std::string_view primary);
-    };
-    struct Change {
-      Entry was, is;
-    };
-    // Those that the statement knows of.
-    std::shared_ptr<const shale_sql::BuildingIndexes> indexes;
-    uint64_t of_codecs = 0;  // whose number that is
-    std::vector<std::unique_ptr<shale_sql::KeyCodec>> codecs;
-    // By a row, and by the one of the past that it leaves: both are applied together.
-    std::vector<Change> changes, past;
-  };
+  using Online = shale_sql::OnlineEntries;
   void publish_building(TABLE *altered, Alter_inplace_info *info,
                         const std::vector<shale_sql::NewIndex> &indexes,
                         std::shared_ptr<shale_sql::ChangedRows> rows);
@@ -563,6 +554,7 @@ class ha_shale final : public handler {
   std::vector<Index> indexes_;    // the primary key first
   std::vector<size_t> places_;    // of the server's numbers in indexes_
   bool has_many_ = false;         // one of them has many entries of a row
+  bool has_computed_ = false;     // one of them is of columns that are in no row
   std::unique_ptr<shale_sql::RowCodec> rows_;
 
   shale_sql::Locking locking_;

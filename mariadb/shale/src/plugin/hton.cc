@@ -54,7 +54,8 @@ int prepare(handlerton *hton, THD *thd, bool all) {
   // InnoDB. The server asks for it of XA PREPARE only, and rolls it back when its connection ends.
   // What other engines have written may have values of a sequence.
   if (!thd->ha_data[hton->slot].ha_info[all ? 1 : 0].is_trx_read_write()) {
-    return refuse(thd, trx->sync_sequences());
+    if (thd->lex->sql_command != SQLCOM_XA_PREPARE) return refuse(thd, trx->sync_sequences());
+    return refuse(thd, trx->prepare_reads(bytes_of_xid(*thd->get_xid())));
   }
   if (refuse(thd, trx->prepare(bytes_of_xid(*thd->get_xid()))) != 0) return 1;
   // As InnoDB (MDEV-26682, MDEV-34466): who decides it may wait for those who would wait for these.

@@ -16,6 +16,9 @@ namespace shale_sql {
 
 namespace {
 
+// Statistics of so few rows are not renewed as they come and go.
+constexpr uint64_t kFewRows = 64;
+
 // Hidden keys are given out from blocks, so that few writes keep them and none is given twice.
 constexpr uint64_t kHiddenBlock = 1 << 16;
 // Of what is left of a column's numbers at most the 1,024th part is ahead.
@@ -245,7 +248,9 @@ void SharedTable::set_statistics(std::vector<IndexStatistics> found) {
 
 std::unique_lock<std::mutex> SharedTable::statistics_are_due(uint64_t rows) {
   uint64_t then = statistics_rows_.load();
-  if (rows <= 2 * then && rows >= then / 2) return {};
+  // Of few rows little depends on how many are equal, and they come and go all the time.
+  const bool few = then != 0 && std::max(rows, then) < kFewRows;
+  if (few || (rows <= 2 * then && rows >= then / 2)) return {};
   std::unique_lock<std::mutex> lock(looking_, std::try_to_lock);
   return lock;
 }

@@ -51,9 +51,9 @@ bool TableCounts::is_old(uint64_t changes, uint64_t moves, uint64_t now) const {
   uint64_t since = now - nanos_then_;
   if (changes == changes_then_) return since > kOldUnchangedNanos;
   const uint64_t part = size_.rows / kChangedPart;
-  // What came and went may have been rolled back: a plan may depend on a few rows.
-  return moves - moves_then_ > part || changes - changes_then_ > std::max(part, kChangesMin) ||
-         since > kOldNanos;
+  // What came and went is added, and what was rolled back is taken off again.
+  const uint64_t most = std::max(part, kChangesMin);
+  return moves - moves_then_ > most || changes - changes_then_ > most || since > kOldNanos;
 }
 
 Error TableCounts::get(const std::vector<TreeHandle> &trees, const Changes &writers, bool renew,
@@ -78,6 +78,8 @@ Error TableCounts::get(const std::vector<TreeHandle> &trees, const Changes &writ
   *size = size_;
   int64_t now_rows = static_cast<int64_t>(size_.rows) + (rows - rows_then_);
   size->rows = now_rows < 0 ? 0 : static_cast<uint64_t>(now_rows);
+  const int64_t committed = now_rows - std::max<int64_t>(writers.rows_under_way(), 0);
+  size->committed = committed < 0 ? 0 : static_cast<uint64_t>(committed);
   return 0;
 }
 

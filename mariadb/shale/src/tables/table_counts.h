@@ -16,6 +16,7 @@ namespace shale_sql {
 
 struct TableSize {
   uint64_t rows = 0;
+  uint64_t committed = 0;    // of these, about
   uint64_t data_bytes = 0;   // on disk, of the primary tree
   uint64_t index_bytes = 0;  // on disk, of the others
 };

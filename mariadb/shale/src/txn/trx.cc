@@ -113,9 +113,10 @@ void Trx::set_number(uint64_t number) {
   noted_ = number != 0 && engine().waits.note(number, thd_);
 }
 
-Error Trx::before_write(shale_txn **txn) {
+Error Trx::before_write(shale_txn **txn, bool lasting) {
   if (Error error = get(txn)) return error;
   wrote_ = true;
+  wrote_lasting_ = wrote_lasting_ || lasting;
   return begin_undoable();
 }
 
@@ -151,7 +152,7 @@ Error Trx::wait_for_locks(unsigned long millis) {
 // A connection that is reset, or changes its user, leaves a prepared XA transaction to whoever
 // decides it, and the server tells no engine.
 void Trx::leave_detached() {
-  if (prepared_ == nullptr || (in_xa() && !is_of_another())) return;
+  if (prepared_name_.empty() || (in_xa() && !is_of_another())) return;
   detach();
   (void)rollback();
 }
@@ -160,7 +161,7 @@ bool Trx::in_xa() const { return thd_->transaction->xid_state.is_explicit_XA(); 
 
 // Whether what is prepared has another name than the XA transaction that the connection has now.
 bool Trx::is_of_another() const {
-  return prepared_ != nullptr && in_xa() && bytes_of_xid(*thd_->get_xid()) != prepared_name_;
+  return !prepared_name_.empty() && in_xa() && bytes_of_xid(*thd_->get_xid()) != prepared_name_;
 }
 
 Error Trx::commit_part(bool loads) {
@@ -235,7 +236,7 @@ bool Trx::syncs_commits() const { return settings::sync_at_commit() || !copies_.
 // its own there is something to wait for if it has values of a sequence.
 bool Trx::must_sync() const {
   return !copies_.empty() ||
-         ((wrote_ || (asked_sequence_ && engine().unsynced.any())) && syncs_commits());
+         ((wrote_lasting_ || (asked_sequence_ && engine().unsynced.any())) && syncs_commits());
 }
 
 // As a commit, where there is nothing to commit.
@@ -259,6 +260,11 @@ Error Trx::prepare(const std::string &xid) {
   prepared_name_ = xid;
   return consume_error(
       shale_txn_prepare(txn, xid.data(), xid.size(), syncs_commits(), &prepared_));
+}
+
+Error Trx::prepare_reads(const std::string &xid) {
+  prepared_name_ = xid;
+  return sync_sequences();
 }
 
 Error Trx::release_reads() {
@@ -336,6 +342,7 @@ void Trx::end_copies() {
 }
 
 void Trx::end() {
+  prepared_name_.clear();
   copies_.clear();
   set_number(0);
   has_snapshot_ = false;
@@ -343,7 +350,7 @@ void Trx::end() {
   if (!actions_.empty()) actions_.clear();
   kept_past_.forget_all();
   version_ids_.end_transaction(thd_);
-  wrote_ = rewrote_ = may_have_locks_ = asked_sequence_ = false;
+  wrote_ = wrote_lasting_ = rewrote_ = may_have_locks_ = asked_sequence_ = false;
   has_statement_savepoint_ = false;
   savepoints_ = 0;
   committed_ = false;

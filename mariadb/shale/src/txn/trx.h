@@ -61,7 +61,8 @@ class Trx {
     return txn_ != nullptr ? 0 : begin(txn);
   }
   // Before the first write of a statement: a place to go back to.
-  Error before_write(shale_txn **txn);
+  // `lasting`: of a table that outlives the server.
+  Error before_write(shale_txn **txn, bool lasting);
   // Reads from now on see what is committed now.
   Error take_snapshot();
   // For how long the calls from now on wait for a lock.
@@ -165,6 +166,9 @@ class Trx {
   Error commit_statement();
   Error rollback_statement();
   Error prepare(const std::string &xid);
+  // The same of a transaction that has written nothing which outlives the server: it keeps what it
+  // has until it is decided, or the connection has left it.
+  Error prepare_reads(const std::string &xid);
   // Of what is prepared: of rows that it has read, and of gaps. Its own writes stay locked.
   Error release_reads();
   // Makes a prepared transaction visible, without a sync; an error is kept for `commit`.
@@ -203,10 +207,11 @@ class Trx {
   unsigned long statement_wait_millis_;  // for locks, also in the functions that it calls
   InterruptHandle interrupt_;
   shale_prepared *prepared_ = nullptr;
-  std::string prepared_name_;
+  std::string prepared_name_;  // also of one that has nothing to be prepared
   bool noted_ = false;  // the server may be told who waits for it
   bool read_committed_ = false;
   bool wrote_ = false;
+  bool wrote_lasting_ = false;
   bool rewrote_ = false;
   bool may_have_locks_ = false;
   bool asked_sequence_ = false;
