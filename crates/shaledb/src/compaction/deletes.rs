@@ -55,8 +55,8 @@ pub(super) fn is_full_of_deletes(table: &TableMeta) -> bool {
 }
 
 /// Whether the deletes of a table of `level` would meet anything there that they delete: a snapshot
-/// between a table and its deletes keeps all of it. A merge would only write it anew, in pieces with
-/// the deletes, which are then no longer newer than the whole.
+/// between a table and its deletes keeps all of it. A merge would only write it anew, in pieces
+/// with the deletes, which are then no longer newer than the whole.
 fn meets_what_may_go(
     input: &PickInput<'_>,
     load: &Load<'_>,
@@ -96,9 +96,7 @@ pub(super) fn rewrite_last(
     wanted: impl Fn(&TableMeta) -> bool,
 ) -> Option<Plan> {
     let table = input.level(LAST).iter().find(|table| {
-        !input.busy.has(table)
-            && wanted(table)
-            && !input.busy.writes(LAST, &KeyRange::of(table))
+        !input.busy.has(table) && wanted(table) && !input.busy.writes(LAST, &KeyRange::of(table))
     })?;
     input.plan(reason, Action::Merge, &[(LAST, std::slice::from_ref(table))], LAST)
 }

@@ -38,8 +38,8 @@ void ha_shale::read_ahead() {
 }
 
 // How many rows are read first, of the only table of a statement: as many as it wants, if it says
-// so. It may want more, as a condition leaves some out, or fewer. Who does not say it wants all that
-// are in the range, which the scan does not pass.
+// so. It may want more, as a condition leaves some out, or fewer. Who does not say it wants all
+// that are in the range, which the scan does not pass.
 size_t ha_shale::first_ahead() const {
   const TABLE_LIST *place = table->pos_in_table_list;
   const size_t bytes = std::max<size_t>(stats.mean_rec_length, shown_.row_bytes_guess);

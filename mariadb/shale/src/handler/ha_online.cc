@@ -92,13 +92,3 @@ void ha_shale::add_building(const uchar *old_row, std::string_view old_primary,
     }
   }
 }
-
-void OnlineEntries::Entry::pack(const KeyCodec &codec, const uchar *row,
-                                std::string_view primary) {
-  bool has_null = false;
-  key.clear();
-  value.clear();
-  codec.pack_columns(row, &key, &has_null);
-  codec.append_primary(primary, has_null, &key);
-  codec.pack_value(row, primary, has_null, &value);
-}

@@ -46,7 +46,8 @@ int ha_shale::pack_change(const uchar *old_row, const uchar *new_row) {
   return 0;
 }
 
-// `other`: the same row before or after a change, whose words are no others where its texts are not.
+// `other`: the same row before or after a change, whose words are no others where its texts are
+// not.
 void ha_shale::pack_entries(const uchar *row, const uchar *other, RowKeys *keys) const {
   size_t count = indexes_.size();
   keys->keys.resize(count);
