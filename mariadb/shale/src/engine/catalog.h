@@ -58,7 +58,8 @@ class Catalog {
   Error erase(const std::string &path, const TableDef &def);
   // Its foreign keys, and those of its children, follow it in the same step (ForeignKeys::renamed).
   Error rename(const std::string &from, const std::string &to);
-  // Definitions get the place of others, which go, all in one step: what TRUNCATE needs.
+  // Definitions get the place of others, which go, all in one step: what TRUNCATE and
+  // IMPORT need.
   struct Replaced {
     std::string path;
     TableDef was, is;

@@ -46,7 +46,9 @@ size_t ha_shale::first_ahead() const {
   if (place == nullptr || place->select_lex == nullptr || bytes == 0) return 1;
   if (place->embedding != nullptr || place->select_lex->leaf_tables.elements != 1) return 1;
   const ha_rows limit = place->select_lex->master_unit()->lim.get_select_limit();
-  const size_t most = limit > kMostAhead ? kWithoutLimit : std::max<size_t>(limit, 1);
+  // Long columns may be far longer than in the mean.
+  const size_t without = table->s->blob_fields == 0 ? kWithoutLimit : 1;
+  const size_t most = limit > kMostAhead ? without : std::max<size_t>(limit, 1);
   return std::clamp<size_t>(kMostBytesAhead / bytes, 1, most);
 }
 

@@ -64,9 +64,11 @@ int ha_shale::compute(const Index &index, uchar *buf) {
 
 // Who applies an event of the binary log has virtual columns only as far as the event has them: of
 // a row that goes the key alone, or none that the server of the event does not know. Indexes need
-// all.
-int ha_shale::compute_of_event(const uchar *row) {
-  if (!has_computed_ || !ha_thd()->lex->is_stmt_row_injection()) return 0;
+// all. Of long ones the server keeps two values, and computes the new row of a table with versions
+// once too often: the old row's is gone then.
+int ha_shale::compute_for_keys(const uchar *row) {
+  if (!has_computed_) return 0;
+  if (!has_long_computed_ && !ha_thd()->lex->is_stmt_row_injection()) return 0;
   uchar *record = table->record[0];
   const bool aside = row != record;
   if (aside) table->move_fields(table->field, row, record);

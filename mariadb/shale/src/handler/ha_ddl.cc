@@ -281,7 +281,6 @@ int ha_shale::rename_table(const char *from, const char *to) {
   return note(std::move(error));
 }
 
-// It costs the same at any size, and the space is free at once.
 // What a table is when it is empty: rows are written in the last form only from here on.
 static TableDef emptied(TableDef def) {
   def.discarded = false;
@@ -290,6 +289,7 @@ static TableDef emptied(TableDef def) {
   return def;
 }
 
+// It costs the same at any size, and the space is free at once.
 int ha_shale::truncate() {
   const TableDef &def = *shared_->def;
   if (def.temporary) return replace_trees(emptied(def), nullptr);

@@ -39,6 +39,16 @@ bool has_computed(const TABLE *table, uint number) {
   return false;
 }
 
+bool has_long_computed(const TABLE *table, uint number) {
+  if (number == MAX_KEY) return false;
+  const KEY &key = table->key_info[number];
+  for (uint part = 0; part < key.user_defined_key_parts; part++) {
+    const Field *field = table->field[key.key_part[part].fieldnr - 1];
+    if (!field->stored_in_db() && (field->flags & BLOB_FLAG) != 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool shale_sql::alters_table(THD *thd) {
@@ -157,6 +167,7 @@ int ha_shale::open_indexes() {
     }
     index.computed = has_computed(table, number);
     has_computed_ = has_computed_ || index.computed;
+    has_long_computed_ = has_long_computed_ || has_long_computed(table, number);
     is_spatial_ = is_spatial_ || index.is_spatial();
     if (number != MAX_KEY) places_[number] = indexes_.size();
     indexes_.push_back(std::move(index));
@@ -315,7 +326,7 @@ int ha_shale::reset() {
   scan_.index = nullptr;
   asked_.keys_only = asked_.checks_period = false;
   noted_write_ = 0;
-  asked_.has_range_end = false;
+  asked_.has_range_end = asked_.has_range_start = false;
   forget_locked();
   semi_ = Semi::kNo;
   load_ = Load();

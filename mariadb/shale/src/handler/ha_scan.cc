@@ -495,7 +495,14 @@ int ha_shale::index_last(uchar *buf) {
   asked_.has_range_start = false;
   int error = begin_scan(of_number(active_index), bounded ? asked_.range_start : std::string(), {});
   scan_.begins_in_range = bounded;
-  return finish_read(error != 0 ? error : first_step(buf, true), buf);
+  if (error == 0) error = first_step(buf, true);
+  if (error == HA_ERR_END_OF_FILE && bounded) {
+    // To the server that would say that the index has no rows at all, and no other range is to be
+    // read: the row before the range tells it to go on.
+    error = begin_scan(of_number(active_index), {}, asked_.range_start);
+    if (error == 0) error = first_step(buf, true);
+  }
+  return finish_read(error, buf);
 }
 
 // Before a range is read backward: its start bounds the scan, as its end does forward.

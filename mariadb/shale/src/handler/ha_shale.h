@@ -343,7 +343,7 @@ class ha_shale final : public handler {
   void pack_entries(const uchar *row, const uchar *other, RowKeys *keys) const;
   int pack_change(const uchar *old_row, const uchar *new_row);
   bool watches_rows();
-  int compute_of_event(const uchar *row);
+  int compute_for_keys(const uchar *row);
   bool wants_blobs(const MY_BITMAP *wanted) const;
   int insert_row(const uchar *row, const RowKeys &keys);
   shale_action insert_action() const;
@@ -365,7 +365,7 @@ class ha_shale final : public handler {
 
   // Versions by ids of transactions (ha_versions)
   bool writes_versions() const;
-  int insert_version(const uchar *row), add_past(const uchar *row);
+  int insert_version(const uchar *row), pack_past(const uchar *row), add_past(const uchar *row);
   int update_version(const uchar *old_row, const uchar *new_row);
   int end_version(const uchar *row, bool *ended);
 
@@ -554,7 +554,8 @@ class ha_shale final : public handler {
   std::vector<Index> indexes_;    // the primary key first
   std::vector<size_t> places_;    // of the server's numbers in indexes_
   bool has_many_ = false;         // one of them has many entries of a row
-  bool has_computed_ = false;     // one of them is of columns that are in no row
+  // One of them is of columns that are in no row, and of such texts.
+  bool has_computed_ = false, has_long_computed_ = false;
   std::unique_ptr<shale_sql::RowCodec> rows_;
 
   shale_sql::Locking locking_;

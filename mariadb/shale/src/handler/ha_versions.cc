@@ -58,7 +58,10 @@ int ha_shale::update_version(const uchar *old_row, const uchar *new_row) {
   if (int error = note(trx()->version_id(&id))) return error;
   copy_with(new_row, table, table->vers_start_field(), id, &version_.row);
   const bool keeps = table->vers_start_id(old_row) != id;
-  if (keeps) copy_with(old_row, table, table->vers_end_field(), id, &version_.past);
+  if (keeps) {
+    copy_with(old_row, table, table->vers_end_field(), id, &version_.past);
+    if (int error = pack_past(version_.past.data())) return error;
+  }
   return change_row(old_row, version_.row.data(), keeps ? version_.past.data() : nullptr);
 }
 
@@ -73,13 +76,19 @@ int ha_shale::end_version(const uchar *row, bool *ended) {
   return change_row(row, version_.row.data(), nullptr);
 }
 
+// Before the row's own keys: what is computed of a column is of one row at a time.
+int ha_shale::pack_past(const uchar *row) {
+  if (shared_->def->hidden_key) {
+    if (int error = new_hidden_key(&version_.keys.primary)) return error;
+  }
+  if (int error = compute_for_keys(row)) return error;
+  pack_keys(row, &version_.keys);
+  return 0;
+}
+
 // Puts a row of the past beside the change of the row: both are written or none.
 int ha_shale::add_past(const uchar *row) {
-  RowKeys &keys = version_.keys;
-  if (shared_->def->hidden_key) {
-    if (int error = new_hidden_key(&keys.primary)) return error;
-  }
-  pack_keys(row, &keys);
+  const RowKeys &keys = version_.keys;
   version_.value.clear();
   rows_->pack(row, &version_.value);
   row_write_.add(0, primary().tree,

@@ -39,9 +39,9 @@ int ha_shale::pack_change(const uchar *old_row, const uchar *new_row) {
     stays = !changed;
   }
   // Each before it is packed: long values that are computed are of one row at a time.
-  if (int error = compute_of_event(old_row)) return error;
+  if (int error = compute_for_keys(old_row)) return error;
   pack_entries(old_row, stays ? new_row : nullptr, &was_);
-  if (int error = compute_of_event(new_row)) return error;
+  if (int error = compute_for_keys(new_row)) return error;
   pack_entries(new_row, stays ? old_row : nullptr, &is_);
   return 0;
 }
@@ -267,7 +267,7 @@ int ha_shale::store_row(const uchar *buf) {
   if (shared_->def->hidden_key) {
     if (int error = new_hidden_key(&is_.primary)) return error;
   }
-  if (int error = compute_of_event(buf)) return error;
+  if (int error = compute_for_keys(buf)) return error;
   pack_keys(buf, &is_);
   int error = load_.copy ? load_row(buf, is_) : insert_row(buf, is_);
   if (error == 0 && load_.in_parts != Load::Parts::kNone) {
@@ -383,7 +383,7 @@ int ha_shale::delete_row(const uchar *buf) {
     if (error != 0 || ended) return tell_server(ha_thd(), error);
   }
   if (shared_->def->hidden_key) was_.primary = last_.primary;
-  if (int error = compute_of_event(buf)) return tell_server(ha_thd(), error);
+  if (int error = compute_for_keys(buf)) return tell_server(ha_thd(), error);
   pack_keys(buf, &was_);
   int error = check_unchanged(was_.primary, buf);
   if (error == 0) error = begin_row();

@@ -78,7 +78,7 @@ Error TableCounts::get(const std::vector<TreeHandle> &trees, const Changes &writ
   *size = size_;
   int64_t now_rows = static_cast<int64_t>(size_.rows) + (rows - rows_then_);
   size->rows = now_rows < 0 ? 0 : static_cast<uint64_t>(now_rows);
-  const int64_t committed = now_rows - std::max<int64_t>(writers.rows_under_way(), 0);
+  const int64_t committed = now_rows - writers.rows_under_way();
   size->committed = committed < 0 ? 0 : static_cast<uint64_t>(committed);
   return 0;
 }

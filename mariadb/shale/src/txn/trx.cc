@@ -202,6 +202,7 @@ Error Trx::commit_statement() {
 shale_error *Trx::end_undoable() {
   has_statement_savepoint_ = false;
   savepoints_ = std::min(savepoints_, statement_savepoint_);
+  version_ids_.release(statement_savepoint_);
   return shale_txn_release(txn_, statement_savepoint_);
 }
 
