@@ -323,6 +323,10 @@ impl Fs for GuardedFs {
     fn allocated_bytes(&self, path: &Path) -> Result<u64> {
         self.inner.allocated_bytes(path)
     }
+
+    fn absolute(&self, path: &Path) -> Result<PathBuf> {
+        self.inner.absolute(path)
+    }
 }
 
 #[cfg(all(test, not(feature = "shuttle")))]

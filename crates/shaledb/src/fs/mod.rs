@@ -5,7 +5,8 @@
 //!
 //! What a caller may rely on, and no more: appended bytes are durable after [`WriteFile::sync`];
 //! a created, renamed, linked or removed name is durable after [`Fs::sync_dir`] of its directory.
-//! All paths are absolute or relative to the process; every error names the path.
+//! All paths are absolute or relative to the process (see [`Fs::absolute`]); every error names the
+//! path.
 
 mod file;
 mod system;

@@ -308,6 +308,12 @@ impl Fs for OsFs {
     fn allocated_bytes(&self, path: &Path) -> Result<u64> {
         Ok(fs::metadata(path).map_err(|e| Error::io("stat", path, e))?.blocks() * 512)
     }
+
+    fn absolute(&self, path: &Path) -> Result<PathBuf> {
+        // The empty path means this directory, as in `sync_dir`.
+        let name = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        std::path::absolute(name).map_err(|e| Error::io("find the directory of", path, e))
+    }
 }
 
 /// Elsewhere than on Linux there is nothing to tell the system in advance.

@@ -42,7 +42,10 @@ pub(crate) struct Core {
     pub env: Env,
     /// The file system of `env`, for files that others pay for.
     door: GuardedFs,
+    /// Its directory, whatever that of the process becomes.
     pub dir: PathBuf,
+    /// The same as the user gave it.
+    pub given: PathBuf,
     pub settings: Settings,
     pub read_only: bool,
     /// Whether background work is stepped by the caller instead of threads.
@@ -102,7 +105,8 @@ impl Core {
     /// A database without trees and without a log, as its manifest describes it.
     pub fn new(
         (env, door): (Env, GuardedFs),
-        dir: &Path,
+        dir: PathBuf,
+        given: &Path,
         settings: Settings,
         recovered: &Recovered,
         guard: Arc<Guard>,
@@ -115,7 +119,8 @@ impl Core {
         Core {
             env,
             door,
-            dir: dir.to_owned(),
+            dir,
+            given: given.to_owned(),
             settings,
             read_only: false,
             stepped: false,
