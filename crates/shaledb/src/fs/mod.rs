@@ -14,6 +14,7 @@ mod clock;
 mod files;
 #[cfg_attr(doc, doc(hidden))]
 pub mod process;
+mod cgroup;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]

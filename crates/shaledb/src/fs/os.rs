@@ -5,7 +5,7 @@
 //! failed one's tail and never leaves a hole; a read that meets the end of the file is damage, not
 //! a short answer. Hints (prefetch, early write-back) exist on Linux and are nothing elsewhere.
 
-use super::{Clock, DirEntry, Fs, Lock, ReadFile, Syncer, WriteFile};
+use super::{Clock, DirEntry, Fs, Lock, ReadFile, Syncer, WriteFile, cgroup};
 #[cfg(target_os = "linux")]
 use super::{linux, log_file};
 use crate::base::error::{Error, Result};
@@ -364,15 +364,12 @@ impl Clock for OsClock {
     }
 }
 
-/// The memory this process may use, in bytes: the machine's, or less where a cgroup bounds it;
-/// 1 GiB where neither can be found out.
+/// The memory this process may use, in bytes: the machine's, or less where its control groups bound
+/// it; 1 GiB where neither can be found out.
 pub fn memory_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_memory(&text));
-    let bounds = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-    let bound = bounds
-        .iter()
-        .filter_map(|name| fs::read_to_string(name).ok()?.trim().parse::<u64>().ok())
-        .min();
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let bound = cgroup::memory_limit(&groups, |file| fs::read_to_string(file).ok());
     machine.unwrap_or(1 << 30).min(bound.unwrap_or(u64::MAX))
 }
 
