@@ -353,8 +353,10 @@ shale_error *shale_open_follower(const char *path,
                                  shale_db **db);
 
 // Moves a follower on to what the writer has committed by now. Writes the position in the
-// commit order that it shows to `seq`, which may be NULL. Snapshots, scans and transactions go on
-// reading what they have seen. After an error all is as it was, and another call may succeed.
+// commit order that it shows to `seq`, which may be NULL. Snapshots, scans and plain reads of
+// transactions go on reading what they have seen; those at SHALE_READ_COMMITTED move on, and so do
+// locking reads but for SHALE_SERIALIZABLE. After an error all is as it was, and another call may
+// succeed.
 SHALE_MUST_USE shale_error *shale_follower_refresh(const shale_db *db, uint64_t *seq);
 
 // Closes a database and frees its handle, also if it fails. What was committed is there at the

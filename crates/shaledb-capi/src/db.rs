@@ -71,8 +71,10 @@ pub unsafe extern "C" fn shale_open_follower(
 }
 
 /// Moves a follower on to what the writer has committed by now. Writes the position in the
-/// commit order that it shows to `seq`, which may be NULL. Snapshots, scans and transactions go on
-/// reading what they have seen. After an error all is as it was, and another call may succeed.
+/// commit order that it shows to `seq`, which may be NULL. Snapshots, scans and plain reads of
+/// transactions go on reading what they have seen; those at SHALE_READ_COMMITTED move on, and so do
+/// locking reads but for SHALE_SERIALIZABLE. After an error all is as it was, and another call may
+/// succeed.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_follower_refresh(

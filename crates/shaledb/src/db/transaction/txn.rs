@@ -60,6 +60,8 @@ pub struct Transaction {
     /// Whether a value may be large enough for a blob file.
     pub(super) large: bool,
     pub(super) snapshot: Option<Snapshot>,
+    /// Whether it is serializable and on a follower.
+    follows: bool,
     /// What the present statement sees, at read committed, once it has read.
     pub(super) statement: Option<Snapshot>,
     /// Whether statements are told of, at read committed.
@@ -175,6 +177,8 @@ impl Db {
             )));
         }
         let optimistic = options.concurrency == Concurrency::Optimistic;
+        // Its locks do not keep the writer of another process from moving what it reads.
+        let follows = core.followed.is_some() && options.isolation == Isolation::Serializable;
         Ok(Transaction {
             handle: self.handle.clone(),
             options,
@@ -188,7 +192,8 @@ impl Db {
             reads_for_update: false,
             trees: BTreeMap::new(),
             large: false,
-            snapshot: optimistic.then(|| Snapshot::take(core)),
+            snapshot: (optimistic || follows).then(|| Snapshot::take(core)),
+            follows,
             statement: None,
             has_statements: false,
             savepoints: Vec::new(),
@@ -511,6 +516,11 @@ impl Transaction {
 
     pub(super) fn is_optimistic(&self) -> bool {
         self.options.concurrency == Concurrency::Optimistic
+    }
+
+    /// Whether locking reads see the snapshot that it began with, too.
+    pub(super) fn has_one_view(&self) -> bool {
+        self.is_optimistic() || self.follows
     }
 
     /// Refuses to write what was changed since the snapshot, if there is one.
