@@ -755,7 +755,8 @@ shale_error *shale_round_next(shale_round *round,
                               size_t *key_len);
 
 // The copy has what the round has. Frees the round, after an error too; the copy is of no use
-// then.
+// then. But a round of another tracker, or one that began before the last one ended, is
+// SHALE_INVALID_ARGUMENT, and nothing has changed.
 SHALE_MUST_USE shale_error *shale_round_end(shale_tracker *tracker, shale_round *round);
 
 // Gives a round up; its keys come again in the next one.
