@@ -1047,10 +1047,11 @@ SHALE_MUST_USE shale_error *shale_interrupt_new(shale_interrupt **interrupt);
 // Of NULL: nothing.
 void shale_interrupt_set(const shale_interrupt *interrupt, bool on);
 
-// Frees a flag. Transactions that have it go on, without one.
+// Frees a flag. Transactions that have it go on, without one: if it was set, it is so no more.
 void shale_interrupt_free(shale_interrupt *interrupt);
 
-// Gives a transaction its flag; several may have the same.
+// Gives a transaction its flag, instead of one that it has; several may have the same. NULL takes
+// it away.
 SHALE_MUST_USE
 shale_error *shale_txn_set_interrupt(shale_txn *txn,
                                      const shale_interrupt *interrupt);

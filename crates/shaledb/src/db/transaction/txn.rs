@@ -10,7 +10,7 @@ use crate::read::conflict::{self, Scope};
 use crate::txn::deadlock::Report;
 use crate::txn::reads::ReadSet;
 use crate::txn::write_set::{Mark, WriteSet};
-use crate::txn::{About, Interrupt, KeysMark, Lock, Owner, Span};
+use crate::txn::{About, KeysMark, Lock, Owner, Span};
 use crate::version::TreeId;
 use std::collections::BTreeMap;
 
@@ -239,22 +239,6 @@ impl Transaction {
     /// ```
     pub fn writes(&self) -> u64 {
         self.writes.count()
-    }
-
-    /// From now on `interrupt` ends its waits for locks while it is set.
-    ///
-    /// ```
-    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
-    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
-    /// # let tree = db.tree_or_create("t")?;
-    /// let stop = shaledb::Interrupt::default();
-    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
-    /// txn.set_interrupt(&stop);
-    /// txn.put(&tree, b"a", b"1")?; // nobody is in the way: the flag does not matter
-    /// # Ok::<(), shaledb::Error>(())
-    /// ```
-    pub fn set_interrupt(&mut self, interrupt: &Interrupt) {
-        self.owner.interrupt = Some(interrupt.clone());
     }
 
     /// At [`Isolation::ReadCommitted`] all plain reads from now on, until the next call of this,
