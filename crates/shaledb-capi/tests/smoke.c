@@ -1066,7 +1066,7 @@ int main(int argc, char **argv) {
   whole(db, path);
   followers(db, a, path);
   OK(shale_close(db));
-  FAILS(SHALE_INVALID_ARGUMENT, shale_close(NULL));
+  OK(shale_close(NULL));
   FAILS(SHALE_INVALID_ARGUMENT, shale_ingest_finish(NULL, NULL));
   shale_tree_free(a);
   shale_tree_free(b);
