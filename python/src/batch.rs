@@ -1,6 +1,6 @@
 //! Batches.
 
-use crate::error::{Closed, run};
+use crate::error::{Closed, raise};
 use crate::tree::Tree;
 use pyo3::prelude::*;
 
@@ -19,7 +19,7 @@ impl Batch {
     }
 
     fn open(&mut self) -> PyResult<&mut shaledb::Batch> {
-        self.batch.as_mut().ok_or_else(|| Closed::new_err("the batch has been committed"))
+        self.batch.as_mut().ok_or_else(|| Closed::new_err("the batch has ended"))
     }
 }
 
@@ -44,11 +44,16 @@ impl Batch {
         self.batch.as_ref().map_or(0, shaledb::Batch::len)
     }
 
+    /// One that fails has done nothing and can be tried again, unless nobody knows what was done.
     fn commit(&mut self, py: Python<'_>) -> PyResult<()> {
         let options = shaledb::WriteOptions { sync: self.sync };
-        let batch = std::mem::take(self.open()?);
-        self.batch = None;
-        run(py, || self.db.write(&batch, options))
+        self.open()?;
+        let Batch { db, batch, .. } = self;
+        let done = py.detach(|| batch.as_ref().map_or(Ok(()), |batch| db.write(batch, options)));
+        if matches!(done, Ok(()) | Err(shaledb::Error::Poisoned(_))) {
+            self.batch = None;
+        }
+        done.map_err(raise)
     }
 
     fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {

@@ -125,8 +125,29 @@ class Wholes(Case):
                 batch.delete_range(other, b"a", b"z")
                 raise ZeroDivisionError
         self.assertEqual((self.tree[b"a"], other[b"b"]), (b"1", b"2"))
-        with self.assertRaises(shaledb.Closed):
+        with self.assertRaisesRegex(shaledb.Closed, "the batch has ended"):
             batch.put(self.tree, b"a", b"3")
+
+    def test_a_batch_that_failed_is_still_there(self) -> None:
+        self.db.close()
+        self.db = shaledb.open(self.path, memtable_bytes=64 << 10, space_limit=4 << 20)
+        self.addCleanup(self.db.close)
+        tree, ballast = self.db.tree("t"), self.db.tree("ballast")
+        with self.assertRaises(shaledb.SpaceLimit):
+            for number in range(1000):
+                ballast[b"%d" % number] = os.urandom(30_000)
+        value = os.urandom(3_000_000)
+        with self.assertRaises(shaledb.SpaceLimit):
+            with self.db.batch() as batch:
+                batch.put(tree, b"a", value)
+        with self.assertRaises(shaledb.SpaceLimit):
+            batch.commit()
+        self.assertEqual(len(batch), 1)
+        self.db.drop_tree("ballast")
+        batch.commit()
+        self.assertEqual(tree[b"a"], value)
+        with self.assertRaisesRegex(shaledb.Closed, "the batch has ended"):
+            batch.commit()
 
     def test_snapshots_stay(self) -> None:
         self.tree[b"a"] = b"1"
