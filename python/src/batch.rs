@@ -1,13 +1,14 @@
 //! Batches.
 
 use crate::error::{Closed, raise};
+use crate::held::Held;
 use crate::tree::Tree;
 use pyo3::prelude::*;
 
 /// Operations that are committed as a whole at the end of its `with`, or by `commit`.
 #[pyclass(module = "shaledb")]
 pub(crate) struct Batch {
-    db: shaledb::Db,
+    db: Held<shaledb::Db>,
     sync: bool,
     /// `None` when it has been committed or given up.
     batch: Option<shaledb::Batch>,
@@ -15,7 +16,7 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn new(db: shaledb::Db, sync: bool) -> Batch {
-        Batch { db, sync, batch: Some(shaledb::Batch::new()) }
+        Batch { db: Held::new(db), sync, batch: Some(shaledb::Batch::new()) }
     }
 
     fn open(&mut self) -> PyResult<&mut shaledb::Batch> {

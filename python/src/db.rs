@@ -2,6 +2,7 @@
 
 use crate::batch::Batch;
 use crate::error::{ConfigError, raise, run};
+use crate::held::Held;
 use crate::snapshot::Snapshot;
 use crate::tree::Tree;
 use crate::txn::Transaction;
@@ -14,7 +15,8 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf, read_only: bool, settings: &st
     let config: shaledb::Config = serde_json::from_str(settings)
         .map_err(|error| ConfigError::new_err(format!("settings: {error}")))?;
     let options = shaledb::OpenOptions { read_only, ..shaledb::OpenOptions::default() };
-    Ok(Db(run(py, || shaledb::Db::open_in(&path, config, options))?))
+    let db = run(py, || shaledb::Db::open_in(&path, config, options))?;
+    Ok(Db { db: Held::new(db) })
 }
 
 /// Opens a database that another process may write. `settings` as for `open`.
@@ -22,19 +24,22 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf, read_only: bool, settings: &st
 pub(crate) fn open_follower(py: Python<'_>, path: PathBuf, settings: &str) -> PyResult<Db> {
     let config: shaledb::Config = serde_json::from_str(settings)
         .map_err(|error| ConfigError::new_err(format!("settings: {error}")))?;
-    Ok(Db(run(py, || shaledb::Db::open_follower(&path, config))?))
+    let db = run(py, || shaledb::Db::open_follower(&path, config))?;
+    Ok(Db { db: Held::new(db) })
 }
 
 /// An open database. Any thread may use it.
 #[pyclass(frozen, module = "shaledb")]
-pub(crate) struct Db(shaledb::Db);
+pub(crate) struct Db {
+    db: Held<shaledb::Db>,
+}
 
 #[pymethods]
 impl Db {
     /// Where it is.
     #[getter]
     fn path(&self) -> PathBuf {
-        self.0.path().to_owned()
+        self.db.path().to_owned()
     }
 
     #[pyo3(signature = (name, *, create = true, settings = None))]
@@ -54,28 +59,28 @@ impl Db {
             return Err(ConfigError::new_err(what));
         }
         let tree = run(py, || match (config, create) {
-            (Some(config), _) => self.0.create_tree(name, config),
-            (None, true) => self.0.tree_or_create(name),
-            (None, false) => self.0.tree(name),
+            (Some(config), _) => self.db.create_tree(name, config),
+            (None, true) => self.db.tree_or_create(name),
+            (None, false) => self.db.tree(name),
         })?;
-        Ok(Tree(tree))
+        Ok(Tree(Held::new(tree)))
     }
 
     fn drop_tree(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        run(py, || self.0.drop_tree(name))
+        run(py, || self.db.drop_tree(name))
     }
 
     fn tree_names(&self) -> Vec<String> {
-        self.0.tree_names()
+        self.db.tree_names()
     }
 
     #[pyo3(signature = (*, sync = false))]
     fn batch(&self, sync: bool) -> Batch {
-        Batch::new(self.0.clone(), sync)
+        Batch::new(self.db.clone(), sync)
     }
 
     fn snapshot(&self) -> Snapshot {
-        Snapshot::new(self.0.snapshot())
+        Snapshot::new(&self.db)
     }
 
     #[pyo3(signature = (
@@ -90,37 +95,37 @@ impl Db {
         lock_timeout: f64,
         sync: bool,
     ) -> PyResult<Transaction> {
-        Transaction::begin(&self.0, isolation, optimistic, on_conflict, lock_timeout, sync)
+        Transaction::begin(&self.db, isolation, optimistic, on_conflict, lock_timeout, sync)
     }
 
     /// Moves a follower on; the position in the commit order that it shows then.
     fn refresh(&self, py: Python<'_>) -> PyResult<u64> {
-        run(py, || self.0.refresh())
+        run(py, || self.db.refresh())
     }
 
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        run(py, || self.0.sync())
+        run(py, || self.db.sync())
     }
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        run(py, || self.0.flush())
+        run(py, || self.db.flush())
     }
 
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
-        run(py, || self.0.compact())
+        run(py, || self.db.compact())
     }
 
     fn wait_idle(&self, py: Python<'_>) -> PyResult<()> {
-        run(py, || self.0.wait_idle())
+        run(py, || self.db.wait_idle())
     }
 
     fn checkpoint(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        run(py, || self.0.checkpoint(&path))
+        run(py, || self.db.checkpoint(&path))
     }
 
     /// The report as JSON. Raises if anything is damaged; then the error has it as `report`.
     fn verify(&self, py: Python<'_>) -> PyResult<String> {
-        let report = run(py, || self.0.verify(&mut |_| ()))?;
+        let report = run(py, || self.db.verify(&mut |_| ()))?;
         match report.damage.first() {
             Some(damage) => {
                 let error = raise(damage.clone());
@@ -133,15 +138,15 @@ impl Db {
 
     /// The statistics as JSON.
     fn stats(&self, py: Python<'_>) -> PyResult<String> {
-        json(&py.detach(|| self.0.stats()))
+        json(&py.detach(|| self.db.stats()))
     }
 
     fn __str__(&self, py: Python<'_>) -> String {
-        py.detach(|| self.0.stats().to_string())
+        py.detach(|| self.db.stats().to_string())
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        run(py, || self.0.clone().close())
+        run(py, || self.db.clone().close())
     }
 
     fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {

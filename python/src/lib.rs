@@ -2,6 +2,7 @@
 //! of its own. The engine works without the interpreter's lock.
 
 mod error;
+mod held;
 mod rows;
 mod snapshot;
 mod tree;

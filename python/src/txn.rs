@@ -1,6 +1,7 @@
 //! Transactions.
 
 use crate::error::{Closed, InvalidArgument, raise, run};
+use crate::held::Held;
 use crate::rows::{Range, Rows, Shown};
 use crate::tree::Tree;
 use pyo3::prelude::*;
@@ -13,7 +14,7 @@ use std::time::Duration;
 #[pyclass(module = "shaledb")]
 pub(crate) struct Transaction {
     /// `None` after its end.
-    txn: Mutex<Option<shaledb::Transaction>>,
+    txn: Held<Mutex<Option<shaledb::Transaction>>>,
     savepoints: Vec<shaledb::Savepoint>,
     sync: bool,
 }
@@ -54,7 +55,7 @@ impl Transaction {
                 .map_err(|error| InvalidArgument::new_err(format!("lock_timeout: {error}")))?,
             ..TransactionOptions::default()
         };
-        let txn = Mutex::new(Some(db.begin(options).map_err(raise)?));
+        let txn = Held::new(Mutex::new(Some(db.begin(options).map_err(raise)?)));
         Ok(Transaction { txn, savepoints: Vec::new(), sync })
     }
 
@@ -128,7 +129,7 @@ impl Transaction {
         let txn = self.open()?;
         let range = Range { start, stop, prefix, reverse };
         let scan = run(py, || txn.scan(&tree.0, range.options()))?;
-        Ok(Rows::new(scan, reverse, Shown::Items))
+        Ok(Rows::new(&tree.0, scan, reverse, Shown::Items))
     }
 
     /// A number to go back to.

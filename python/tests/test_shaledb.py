@@ -6,8 +6,10 @@ import json
 import os
 import pathlib
 import random
+import sys
 import tempfile
 import threading
+import time
 import unittest
 
 import shaledb
@@ -220,6 +222,56 @@ class Wholes(Case):
         with shaledb.open(copy, read_only=True) as other:
             with self.assertRaises(shaledb.ReadOnly):
                 other.tree("t")[b"a"] = b"2"
+
+    def test_iterators_and_snapshots_keep_their_database_open(self) -> None:
+        rows = [(b"%05d" % number, b"x" * 50) for number in range(5000)]
+        self.tree.load(iter(rows))
+        self.db.close()
+        scan = shaledb.open(self.path).tree("t").items()
+        self.assertEqual(next(scan), rows[0])
+        with self.assertRaises(shaledb.Locked):
+            shaledb.open(self.path)
+        self.assertEqual(list(scan), rows[1:])
+        with self.assertRaises(shaledb.Locked):
+            shaledb.open(self.path)
+        del scan
+        snapshot = shaledb.open(self.path).snapshot()
+        with self.assertRaises(shaledb.Locked):
+            shaledb.open(self.path)
+        snapshot.close()
+        with shaledb.open(self.path).transaction() as txn:
+            with self.assertRaises(shaledb.Locked):
+                shaledb.open(self.path)
+        del txn
+        shaledb.open(self.path).close()
+
+    def test_others_go_on_while_the_last_handle_is_dropped(self) -> None:
+        steps, ended = 0, threading.Event()
+
+        def work() -> None:
+            nonlocal steps
+            while not ended.is_set():
+                steps += 1
+                time.sleep(0)
+
+        # Nobody is made to let go of the interpreter's lock.
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1000)
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            went_on = False
+            for _ in range(50):
+                other = shaledb.open(self.path.with_name("other")).tree("t")
+                other[b"a"] = b"1"
+                before = steps
+                del other
+                went_on |= steps > before
+        finally:
+            ended.set()
+            sys.setswitchinterval(interval)
+            thread.join()
+        self.assertTrue(went_on)
 
     def test_rows_before_damage_are_given(self) -> None:
         for number in range(4000):
