@@ -7,6 +7,7 @@ use crate::snapshot::Snapshot;
 use crate::tree::Tree;
 use crate::txn::Transaction;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
 use std::path::PathBuf;
 
 /// Opens a database. `settings` is JSON; what is left out has its default.
@@ -15,8 +16,9 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf, read_only: bool, settings: &st
     let config: shaledb::Config = serde_json::from_str(settings)
         .map_err(|error| ConfigError::new_err(format!("settings: {error}")))?;
     let options = shaledb::OpenOptions { read_only, ..shaledb::OpenOptions::default() };
+    let tree = config.tree.clone();
     let db = run(py, || shaledb::Db::open_in(&path, config, options))?;
-    Ok(Db { db: Held::new(db) })
+    Ok(Db { db: Held::new(db), tree })
 }
 
 /// Opens a database that another process may write. `settings` as for `open`.
@@ -24,14 +26,46 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf, read_only: bool, settings: &st
 pub(crate) fn open_follower(py: Python<'_>, path: PathBuf, settings: &str) -> PyResult<Db> {
     let config: shaledb::Config = serde_json::from_str(settings)
         .map_err(|error| ConfigError::new_err(format!("settings: {error}")))?;
+    let tree = config.tree.clone();
     let db = run(py, || shaledb::Db::open_follower(&path, config))?;
-    Ok(Db { db: Held::new(db) })
+    Ok(Db { db: Held::new(db), tree })
 }
 
 /// An open database. Any thread may use it.
 #[pyclass(frozen, module = "shaledb")]
 pub(crate) struct Db {
     db: Held<shaledb::Db>,
+    /// The settings of trees that are made without their own.
+    tree: shaledb::TreeConfig,
+}
+
+/// The settings of a tree, as a text of JSON or a mapping, or by their names; `None` if there are
+/// none. What is left out has its default.
+fn tree_config(
+    py: Python<'_>,
+    settings: Option<&Bound<'_, PyAny>>,
+    named: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Option<shaledb::TreeConfig>> {
+    let named = named.filter(|named| !named.is_empty());
+    let text = match (settings, named) {
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => {
+            let what = "the tree's settings are given twice: as `settings` and by their names";
+            return Err(ConfigError::new_err(what));
+        }
+        (Some(text), None) if text.is_instance_of::<PyString>() => text.extract()?,
+        (Some(settings), None) => {
+            let settings = py.get_type::<PyDict>().call1((settings,))?;
+            py.import("json")?.call_method1("dumps", (settings,))?.extract()?
+        }
+        (None, Some(named)) => py.import("json")?.call_method1("dumps", (named,))?.extract()?,
+    };
+    let text: String = text;
+    let config: shaledb::TreeConfig = serde_json::from_str(&text)
+        .map_err(|error| ConfigError::new_err(format!("settings of a tree: {error}")))?;
+    // Also where the tree is there and keeps its own.
+    config.validate().map_err(raise)?;
+    Ok(Some(config))
 }
 
 #[pymethods]
@@ -42,26 +76,41 @@ impl Db {
         self.db.path().to_owned()
     }
 
-    #[pyo3(signature = (name, *, create = true, settings = None))]
+    /// The tree of this name. With `create` it is made if it is not there, with these settings; one
+    /// that is there keeps its own, or with `exist_ok=False` is an error.
+    #[pyo3(signature = (name, *, create = true, exist_ok = true, settings = None, **named))]
     fn tree(
         &self,
         py: Python<'_>,
         name: &str,
         create: bool,
-        settings: Option<&str>,
+        exist_ok: bool,
+        settings: Option<&Bound<'_, PyAny>>,
+        named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Tree> {
-        let config: Option<shaledb::TreeConfig> = settings
-            .map(serde_json::from_str)
-            .transpose()
-            .map_err(|error| ConfigError::new_err(format!("settings: {error}")))?;
-        if config.is_some() && !create {
-            let what = "settings are for a tree that is made: with create=False none is";
+        use shaledb::Error::{NoSuchTree, TreeExists};
+        let config = tree_config(py, settings, named)?;
+        if !create && (config.is_some() || !exist_ok) {
+            let what = "settings and exist_ok=False are for a tree that is made: with \
+                        create=False none is";
             return Err(ConfigError::new_err(what));
         }
-        let tree = run(py, || match (config, create) {
-            (Some(config), _) => self.db.create_tree(name, config),
-            (None, true) => self.db.tree_or_create(name),
-            (None, false) => self.db.tree(name),
+        let config = config.unwrap_or_else(|| self.tree.clone());
+        let tree = run(py, || {
+            if !exist_ok {
+                return self.db.create_tree(name, config);
+            }
+            loop {
+                match self.db.tree(name) {
+                    Err(NoSuchTree(_)) if create => {}
+                    other => return other,
+                }
+                // Somebody else may make it meanwhile.
+                match self.db.create_tree(name, config.clone()) {
+                    Err(TreeExists(_)) => {}
+                    other => return other,
+                }
+            }
         })?;
         Ok(Tree(Held::new(tree)))
     }

@@ -74,19 +74,57 @@ class Trees(Case):
         self.assertNotIn(b"a", self.tree)
 
     def test_trees_come_and_go(self) -> None:
-        settings = json.dumps({"block_bytes": 4096})
+        settings = {"block_bytes": 4096, "codecs": {"bottommost": "zstd:9"}}
         other = self.db.tree("other", settings=settings)
         self.assertEqual(self.db.tree_names(), ["other", "t"])
+        other[b"a"] = b"1"
+        for again in (
+            self.db.tree("other", settings=settings),
+            self.db.tree("other", settings=json.dumps(settings)),
+            self.db.tree("other", block_bytes=8192),
+            self.db.tree("other", create=False),
+            self.db.tree("other"),
+        ):
+            self.assertEqual(again[b"a"], b"1")
         with self.assertRaises(shaledb.TreeExists):
-            self.db.tree("other", settings=settings)
+            self.db.tree("other", exist_ok=False)
+        with self.assertRaises(shaledb.TreeExists):
+            self.db.tree("other", exist_ok=False, block_bytes=4096)
         with self.assertRaises(shaledb.NoSuchTree):
             self.db.tree("third", create=False)
         with self.assertRaises(shaledb.ConfigError):
             self.db.tree("third", create=False, settings=settings)
+        with self.assertRaises(shaledb.ConfigError):
+            self.db.tree("third", create=False, exist_ok=False)
+        with self.assertRaises(shaledb.ConfigError):
+            self.db.tree("third", settings=settings, block_bytes=4096)
+        with self.assertRaisesRegex(shaledb.ConfigError, "block"):
+            self.db.tree("third", block=4096)
+        with self.assertRaisesRegex(shaledb.ConfigError, "gzip"):
+            self.db.tree("third", codecs={"upper": "gzip"})
+        with self.assertRaisesRegex(shaledb.ConfigError, "block_bytes"):
+            self.db.tree("other", block_bytes=1)
         self.assertEqual(self.db.tree_names(), ["other", "t"])
         self.db.drop_tree("other")
         with self.assertRaises(shaledb.NoSuchTree):
             other[b"a"] = b"1"
+
+    def test_new_trees_have_the_settings_that_are_asked_for(self) -> None:
+        def blob_files(tree: shaledb.Tree) -> int:
+            tree[b"a"] = b"x" * 10_000
+            stats = json.loads(self.db.stats())
+            (one,) = (one for one in stats["trees"] if one["name"] == tree.name)
+            return int(one["blob_files"])
+
+        self.assertEqual(blob_files(self.tree), 0)
+        self.assertEqual(blob_files(self.db.tree("by name", blob_bytes=4096)), 1)
+        self.assertEqual(blob_files(self.db.tree("dict", settings={"blob_bytes": 4096})), 1)
+        self.db.close()
+        self.db = shaledb.open(self.path, tree={"blob_bytes": 4096})
+        self.addCleanup(self.db.close)
+        self.assertEqual(blob_files(self.db.tree("default")), 1)
+        self.assertEqual(blob_files(self.db.tree("strict", exist_ok=False)), 1)
+        self.assertEqual(blob_files(self.db.tree("own", filter_bits=10)), 0)
 
     def test_loads_and_iterators_are_of_one_moment(self) -> None:
         rows = [(b"%05d" % number, b"x" * 50) for number in range(5000)]
