@@ -3,6 +3,7 @@
 use crate::batch::Batch;
 use crate::error::{ConfigError, raise, run};
 use crate::held::Held;
+use crate::signals::run_long;
 use crate::snapshot::Snapshot;
 use crate::tree::Tree;
 use crate::txn::Transaction;
@@ -161,11 +162,13 @@ impl Db {
     }
 
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
-        run(py, || self.db.compact())
+        let db = self.db.clone();
+        run_long(py, move || db.compact())
     }
 
     fn wait_idle(&self, py: Python<'_>) -> PyResult<()> {
-        run(py, || self.db.wait_idle())
+        let db = self.db.clone();
+        run_long(py, move || db.wait_idle())
     }
 
     fn checkpoint(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
@@ -174,7 +177,8 @@ impl Db {
 
     /// The report as JSON. Raises if anything is damaged; then the error has it as `report`.
     fn verify(&self, py: Python<'_>) -> PyResult<String> {
-        let report = run(py, || self.db.verify(&mut |_| ()))?;
+        let db = self.db.clone();
+        let report = run_long(py, move || db.verify(&mut |_| ()))?;
         match report.damage.first() {
             Some(damage) => {
                 let error = raise(damage.clone());

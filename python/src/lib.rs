@@ -3,6 +3,7 @@
 
 mod error;
 mod held;
+mod signals;
 mod rows;
 mod snapshot;
 mod tree;

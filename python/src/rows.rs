@@ -11,6 +11,7 @@ const ROWS: usize = 128;
 const BYTES: usize = 256 * 1024;
 
 /// What is iterated over.
+#[derive(Clone)]
 pub(crate) struct Range {
     pub(crate) start: Option<Vec<u8>>,
     pub(crate) stop: Option<Vec<u8>>,

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import random
+import signal
 import sys
 import tempfile
 import threading
 import time
 import unittest
+from collections.abc import Iterator
 
 import shaledb
+
+
+class Stop(Exception):
+    """What a signal raises."""
 
 
 class Case(unittest.TestCase):
@@ -364,6 +371,83 @@ class Wholes(Case):
         self.db.close()
         with shaledb.open(self.path, create=False) as again:
             self.assertEqual(list(again.tree("t")), [b"a", b"b"])
+
+    @contextlib.contextmanager
+    def alarm(self) -> Iterator[None]:
+        """A signal comes, as by Ctrl-C, and what is inside is to end by it."""
+
+        def told(*_: object) -> None:
+            raise Stop
+
+        before = signal.signal(signal.SIGALRM, told)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            with self.assertRaises(Stop):
+                yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def test_signals_end_waits_for_locks(self) -> None:
+        self.tree[b"a"] = b"1"
+        holder = self.db.transaction()
+        holder.put(self.tree, b"a", b"2")
+        txn = self.db.transaction(lock_timeout=20)
+        serial = self.db.transaction(lock_timeout=20, isolation="serializable")
+        for wait in (
+            lambda: txn.get(self.tree, b"a", lock="shared"),
+            lambda: txn.put(self.tree, b"a", b"3"),
+            lambda: txn.delete(self.tree, b"a"),
+            lambda: txn.delete_range(self.tree, b"a", b"b"),
+            lambda: serial.get(self.tree, b"a"),
+            lambda: serial.items(self.tree),
+        ):
+            with self.alarm():
+                wait()
+        # They go on.
+        txn.put(self.tree, b"b", b"1")
+        short = self.db.transaction(lock_timeout=0.01)
+        with self.assertRaisesRegex(shaledb.LockTimeout, "10 ms"):
+            short.put(self.tree, b"a", b"3")
+        holder.commit()
+        self.assertEqual(serial.get(self.tree, b"a"), b"2")
+        serial.rollback()
+        txn.commit()
+        self.assertEqual(list(self.tree), [b"a", b"b"])
+
+    def test_a_wait_for_a_lock_ends_when_it_is_free(self) -> None:
+        holder = self.db.transaction()
+        holder.put(self.tree, b"a", b"1")
+        other = threading.Timer(0.2, holder.commit)
+        other.start()
+        with self.db.transaction(lock_timeout=20, on_conflict="latest") as txn:
+            self.assertEqual(txn.get(self.tree, b"a", lock="exclusive"), b"1")
+        other.join()
+
+    def test_signals_end_waits_for_background_work(self) -> None:
+        ended = threading.Event()
+        # Should the signal not come through.
+        timer = threading.Timer(20, ended.set)
+
+        def work() -> None:
+            value, chance = os.urandom(20_000), random.Random(7)
+            while not ended.is_set():
+                self.tree[b"%d" % chance.randrange(1 << 30)] = value
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        timer.start()
+        try:
+            with self.alarm():
+                while True:
+                    self.db.wait_idle()
+            self.assertFalse(ended.is_set())
+        finally:
+            ended.set()
+            timer.cancel()
+            thread.join()
+        for call in (self.db.compact, self.db.verify, self.db.wait_idle):
+            call()
 
     def test_a_follower_sees_what_is_written_when_it_looks(self) -> None:
         self.tree[b"a"] = b"1"
