@@ -150,6 +150,10 @@ impl Fs for BoundedFs {
     fn absolute(&self, path: &Path) -> Result<PathBuf> {
         self.fs.absolute(path)
     }
+
+    fn files_open_max(&self) -> Option<u64> {
+        self.fs.files_open_max()
+    }
 }
 
 struct BoundedReadFile {

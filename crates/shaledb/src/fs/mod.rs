@@ -32,6 +32,7 @@ pub mod ledger;
 pub mod account;
 mod changes;
 mod counted;
+mod handles;
 #[cfg_attr(doc, doc(hidden))]
 pub mod guard;
 #[cfg_attr(doc, doc(hidden))]

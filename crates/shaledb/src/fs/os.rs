@@ -314,6 +314,14 @@ impl Fs for OsFs {
         let name = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         std::path::absolute(name).map_err(|e| Error::io("find the directory of", path, e))
     }
+
+    fn files_open_max(&self) -> Option<u64> {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the pointer is valid for the call.
+        let asked = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
+        #[allow(clippy::unnecessary_cast)] // The field's width differs between systems.
+        (asked && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as u64)
+    }
 }
 
 /// Elsewhere than on Linux there is nothing to tell the system in advance.

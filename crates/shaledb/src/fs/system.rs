@@ -259,4 +259,16 @@ pub trait Fs: Send + Sync {
     fn absolute(&self, path: &Path) -> Result<PathBuf> {
         Ok(path.to_owned())
     }
+
+    /// How many files the process may have open, if there is a bound: a database keeps a part of
+    /// that open. It is asked for once, when a database is opened. The default is for a file system
+    /// without one.
+    ///
+    /// ```
+    /// assert!(shaledb::Env::os().fs.files_open_max().is_none_or(|files| files > 2));
+    /// assert!(shaledb::Env::memory().fs.files_open_max().is_none());
+    /// ```
+    fn files_open_max(&self) -> Option<u64> {
+        None
+    }
 }

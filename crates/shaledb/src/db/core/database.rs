@@ -113,6 +113,10 @@ impl Core {
     ) -> Core {
         let recorder = Arc::new(Recorder::new());
         let tables = TableEnv::new(env.clone(), settings.memory_bytes, recorder.clone());
+        let of_tables = Arc::downgrade(&tables);
+        door.handles().close_by(move || {
+            of_tables.upgrade().is_some_and(|tables| tables.close_unused_files())
+        });
         let opened_at = env.clock.now_nanos();
         // A lock for every few hundred bytes of data that is in memory.
         let locks = LockTable::new(settings.memory_bytes / 16);

@@ -84,8 +84,8 @@ impl Follower {
     /// Moves on to what the writer has committed by now.
     pub fn refresh(&self, core: &Core) -> Result<SeqNo> {
         self.read_on(core).map_err(|error| {
-            let Error::Io { op, path, source } = &error else { return error };
-            if source.raw_os_error() != Some(libc::EMFILE) {
+            let Error::Io { op, path, .. } = &error else { return error };
+            if !error.is_of_too_many_files() {
                 return error;
             }
             let what = "too many open files: a follower, and a reader without the database's \
