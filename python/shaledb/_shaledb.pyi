@@ -1,8 +1,8 @@
 import os
 import pathlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Generic, Literal, TypeVar, final, overload
+from typing import Any, Generic, Literal, TypeVar, final, overload
 
 __version__: str
 
@@ -161,7 +161,15 @@ class Transaction:
 class Db:
     @property
     def path(self) -> pathlib.Path: ...
-    def tree(self, name: str, *, create: bool = True, settings: str | None = None) -> Tree: ...
+    def tree(
+        self,
+        name: str,
+        *,
+        create: bool = True,
+        exist_ok: bool = True,
+        settings: str | Mapping[str, Any] | None = None,
+        **named: Any,
+    ) -> Tree: ...
     def drop_tree(self, name: str) -> None: ...
     def tree_names(self) -> list[str]: ...
     def batch(self, *, sync: bool = False) -> Batch: ...

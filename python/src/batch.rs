@@ -1,13 +1,14 @@
 //! Batches.
 
-use crate::error::{Closed, run};
+use crate::error::{Closed, raise};
+use crate::held::Held;
 use crate::tree::Tree;
 use pyo3::prelude::*;
 
 /// Operations that are committed as a whole at the end of its `with`, or by `commit`.
 #[pyclass(module = "shaledb")]
 pub(crate) struct Batch {
-    db: shaledb::Db,
+    db: Held<shaledb::Db>,
     sync: bool,
     /// `None` when it has been committed or given up.
     batch: Option<shaledb::Batch>,
@@ -15,11 +16,11 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn new(db: shaledb::Db, sync: bool) -> Batch {
-        Batch { db, sync, batch: Some(shaledb::Batch::new()) }
+        Batch { db: Held::new(db), sync, batch: Some(shaledb::Batch::new()) }
     }
 
     fn open(&mut self) -> PyResult<&mut shaledb::Batch> {
-        self.batch.as_mut().ok_or_else(|| Closed::new_err("the batch has been committed"))
+        self.batch.as_mut().ok_or_else(|| Closed::new_err("the batch has ended"))
     }
 }
 
@@ -44,11 +45,16 @@ impl Batch {
         self.batch.as_ref().map_or(0, shaledb::Batch::len)
     }
 
+    /// One that fails has done nothing and can be tried again, unless nobody knows what was done.
     fn commit(&mut self, py: Python<'_>) -> PyResult<()> {
         let options = shaledb::WriteOptions { sync: self.sync };
-        let batch = std::mem::take(self.open()?);
-        self.batch = None;
-        run(py, || self.db.write(&batch, options))
+        self.open()?;
+        let Batch { db, batch, .. } = self;
+        let done = py.detach(|| batch.as_ref().map_or(Ok(()), |batch| db.write(batch, options)));
+        if matches!(done, Ok(()) | Err(shaledb::Error::Poisoned(_))) {
+            self.batch = None;
+        }
+        done.map_err(raise)
     }
 
     fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {

@@ -2,6 +2,8 @@
 //! of its own. The engine works without the interpreter's lock.
 
 mod error;
+mod held;
+mod signals;
 mod rows;
 mod snapshot;
 mod tree;

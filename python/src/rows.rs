@@ -1,6 +1,7 @@
 //! Iterators.
 
 use crate::error::run;
+use crate::held::Held;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::collections::VecDeque;
@@ -10,6 +11,7 @@ const ROWS: usize = 128;
 const BYTES: usize = 256 * 1024;
 
 /// What is iterated over.
+#[derive(Clone)]
 pub(crate) struct Range {
     pub(crate) start: Option<Vec<u8>>,
     pub(crate) stop: Option<Vec<u8>>,
@@ -36,9 +38,9 @@ pub(crate) enum Shown {
     Items,
 }
 
-/// An iterator over rows as they were when it was made.
+/// An iterator over rows as they were when it was made. It keeps their database open.
 #[pyclass(module = "shaledb")]
-pub(crate) struct Rows(std::sync::Mutex<State>);
+pub(crate) struct Rows(Held<(std::sync::Mutex<State>, shaledb::Tree)>);
 
 struct State {
     /// `None` after the last row.
@@ -97,16 +99,15 @@ impl State {
 }
 
 impl Rows {
-    pub(crate) fn new(scan: shaledb::Scan, reverse: bool, shown: Shown) -> Rows {
+    pub(crate) fn new(
+        tree: &shaledb::Tree,
+        scan: shaledb::Scan,
+        reverse: bool,
+        shown: Shown,
+    ) -> Rows {
         let fetched = VecDeque::new();
-        Rows(std::sync::Mutex::new(State {
-            scan: Some(scan),
-            begun: false,
-            reverse,
-            shown,
-            fetched,
-            failed: None,
-        }))
+        let state = State { scan: Some(scan), begun: false, reverse, shown, fetched, failed: None };
+        Rows(Held::new((std::sync::Mutex::new(state), tree.clone())))
     }
 }
 
@@ -117,7 +118,7 @@ impl Rows {
     }
 
     fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let state = self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let state = self.0.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         if state.fetched.is_empty() {
             run(py, || state.fetch())?;
         }

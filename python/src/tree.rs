@@ -1,6 +1,7 @@
 //! Trees.
 
 use crate::error::run;
+use crate::held::Held;
 use crate::rows::{Range, Rows, Shown};
 use crate::snapshot::Snapshot;
 use pyo3::exceptions::PyKeyError;
@@ -9,7 +10,7 @@ use pyo3::types::PyBytes;
 
 /// An ordered map from bytes to bytes. Any thread may use it.
 #[pyclass(frozen, module = "shaledb")]
-pub(crate) struct Tree(pub(crate) shaledb::Tree);
+pub(crate) struct Tree(pub(crate) Held<shaledb::Tree>);
 
 impl Tree {
     fn find<'py>(
@@ -39,7 +40,7 @@ impl Tree {
             let options = shaledb::ScanOptions { snapshot: snapshot.as_ref(), ..range.options() };
             self.0.scan_with(options)
         })?;
-        Ok(Rows::new(scan, reverse, shown))
+        Ok(Rows::new(&self.0, scan, reverse, shown))
     }
 }
 

@@ -1,7 +1,9 @@
 //! Transactions.
 
 use crate::error::{Closed, InvalidArgument, raise, run};
+use crate::held::Held;
 use crate::rows::{Range, Rows, Shown};
+use crate::signals::run_waiting;
 use crate::tree::Tree;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -13,8 +15,9 @@ use std::time::Duration;
 #[pyclass(module = "shaledb")]
 pub(crate) struct Transaction {
     /// `None` after its end.
-    txn: Mutex<Option<shaledb::Transaction>>,
+    txn: Held<Mutex<Option<shaledb::Transaction>>>,
     savepoints: Vec<shaledb::Savepoint>,
+    lock_timeout: Duration,
     sync: bool,
 }
 
@@ -54,8 +57,33 @@ impl Transaction {
                 .map_err(|error| InvalidArgument::new_err(format!("lock_timeout: {error}")))?,
             ..TransactionOptions::default()
         };
-        let txn = Mutex::new(Some(db.begin(options).map_err(raise)?));
-        Ok(Transaction { txn, savepoints: Vec::new(), sync })
+        let txn = Held::new(Mutex::new(Some(db.begin(options).map_err(raise)?)));
+        let lock_timeout = options.lock_timeout;
+        Ok(Transaction { txn, savepoints: Vec::new(), lock_timeout, sync })
+    }
+
+    /// Makes a call that may wait for a lock. It is tried without a wait first: few have to wait,
+    /// and the others are not to pay for a thread.
+    fn wait<T: Send>(
+        &mut self,
+        py: Python<'_>,
+        call: impl Fn(&mut shaledb::Transaction) -> shaledb::Result<T> + Send + Sync,
+    ) -> PyResult<T> {
+        let timeout = self.lock_timeout;
+        let txn = self.open()?;
+        if timeout.is_zero() {
+            return run(py, || call(txn));
+        }
+        let tried = py.detach(|| {
+            txn.set_lock_timeout(Duration::ZERO);
+            let tried = call(txn);
+            txn.set_lock_timeout(timeout);
+            tried
+        });
+        match tried {
+            Err(shaledb::Error::LockTimeout { .. }) => run_waiting(py, txn, call),
+            other => other.map_err(raise),
+        }
     }
 
     fn open(&mut self) -> PyResult<&mut shaledb::Transaction> {
@@ -84,24 +112,21 @@ impl Transaction {
         default: Option<Bound<'py, PyAny>>,
         lock: Option<&str>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let txn = self.open()?;
         let found = match lock {
-            None => run(py, || txn.get(&tree.0, key))?,
-            Some("shared") => run(py, || txn.get_for_share(&tree.0, key))?,
-            Some("exclusive") => run(py, || txn.get_for_update(&tree.0, key))?,
+            None => self.wait(py, |txn| txn.get(&tree.0, key))?,
+            Some("shared") => self.wait(py, |txn| txn.get_for_share(&tree.0, key))?,
+            Some("exclusive") => self.wait(py, |txn| txn.get_for_update(&tree.0, key))?,
             Some(other) => return Err(wrong("lock", other, "None, shared, exclusive")),
         };
         Ok(found.map(|value| PyBytes::new(py, &value).into_any()).or(default))
     }
 
     fn put(&mut self, py: Python<'_>, tree: &Tree, key: &[u8], value: &[u8]) -> PyResult<()> {
-        let txn = self.open()?;
-        run(py, || txn.put(&tree.0, key, value))
+        self.wait(py, |txn| txn.put(&tree.0, key, value))
     }
 
     fn delete(&mut self, py: Python<'_>, tree: &Tree, key: &[u8]) -> PyResult<()> {
-        let txn = self.open()?;
-        run(py, || txn.delete(&tree.0, key))
+        self.wait(py, |txn| txn.delete(&tree.0, key))
     }
 
     fn delete_range(
@@ -111,8 +136,7 @@ impl Transaction {
         start: &[u8],
         stop: &[u8],
     ) -> PyResult<()> {
-        let txn = self.open()?;
-        run(py, || txn.delete_range(&tree.0, start, stop))
+        self.wait(py, |txn| txn.delete_range(&tree.0, start, stop))
     }
 
     #[pyo3(signature = (tree, start = None, stop = None, *, prefix = None, reverse = false))]
@@ -125,10 +149,9 @@ impl Transaction {
         prefix: Option<Vec<u8>>,
         reverse: bool,
     ) -> PyResult<Rows> {
-        let txn = self.open()?;
         let range = Range { start, stop, prefix, reverse };
-        let scan = run(py, || txn.scan(&tree.0, range.options()))?;
-        Ok(Rows::new(scan, reverse, Shown::Items))
+        let scan = self.wait(py, |txn| txn.scan(&tree.0, range.clone().options()))?;
+        Ok(Rows::new(&tree.0, scan, reverse, Shown::Items))
     }
 
     /// A number to go back to.

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import random
+import signal
+import sys
 import tempfile
 import threading
+import time
 import unittest
+from collections.abc import Iterator
 
 import shaledb
+
+
+class Stop(Exception):
+    """What a signal raises."""
 
 
 class Case(unittest.TestCase):
@@ -72,19 +81,57 @@ class Trees(Case):
         self.assertNotIn(b"a", self.tree)
 
     def test_trees_come_and_go(self) -> None:
-        settings = json.dumps({"block_bytes": 4096})
+        settings = {"block_bytes": 4096, "codecs": {"bottommost": "zstd:9"}}
         other = self.db.tree("other", settings=settings)
         self.assertEqual(self.db.tree_names(), ["other", "t"])
+        other[b"a"] = b"1"
+        for again in (
+            self.db.tree("other", settings=settings),
+            self.db.tree("other", settings=json.dumps(settings)),
+            self.db.tree("other", block_bytes=8192),
+            self.db.tree("other", create=False),
+            self.db.tree("other"),
+        ):
+            self.assertEqual(again[b"a"], b"1")
         with self.assertRaises(shaledb.TreeExists):
-            self.db.tree("other", settings=settings)
+            self.db.tree("other", exist_ok=False)
+        with self.assertRaises(shaledb.TreeExists):
+            self.db.tree("other", exist_ok=False, block_bytes=4096)
         with self.assertRaises(shaledb.NoSuchTree):
             self.db.tree("third", create=False)
         with self.assertRaises(shaledb.ConfigError):
             self.db.tree("third", create=False, settings=settings)
+        with self.assertRaises(shaledb.ConfigError):
+            self.db.tree("third", create=False, exist_ok=False)
+        with self.assertRaises(shaledb.ConfigError):
+            self.db.tree("third", settings=settings, block_bytes=4096)
+        with self.assertRaisesRegex(shaledb.ConfigError, "block"):
+            self.db.tree("third", block=4096)
+        with self.assertRaisesRegex(shaledb.ConfigError, "gzip"):
+            self.db.tree("third", codecs={"upper": "gzip"})
+        with self.assertRaisesRegex(shaledb.ConfigError, "block_bytes"):
+            self.db.tree("other", block_bytes=1)
         self.assertEqual(self.db.tree_names(), ["other", "t"])
         self.db.drop_tree("other")
         with self.assertRaises(shaledb.NoSuchTree):
             other[b"a"] = b"1"
+
+    def test_new_trees_have_the_settings_that_are_asked_for(self) -> None:
+        def blob_files(tree: shaledb.Tree) -> int:
+            tree[b"a"] = b"x" * 10_000
+            stats = json.loads(self.db.stats())
+            (one,) = (one for one in stats["trees"] if one["name"] == tree.name)
+            return int(one["blob_files"])
+
+        self.assertEqual(blob_files(self.tree), 0)
+        self.assertEqual(blob_files(self.db.tree("by name", blob_bytes=4096)), 1)
+        self.assertEqual(blob_files(self.db.tree("dict", settings={"blob_bytes": 4096})), 1)
+        self.db.close()
+        self.db = shaledb.open(self.path, tree={"blob_bytes": 4096})
+        self.addCleanup(self.db.close)
+        self.assertEqual(blob_files(self.db.tree("default")), 1)
+        self.assertEqual(blob_files(self.db.tree("strict", exist_ok=False)), 1)
+        self.assertEqual(blob_files(self.db.tree("own", filter_bits=10)), 0)
 
     def test_loads_and_iterators_are_of_one_moment(self) -> None:
         rows = [(b"%05d" % number, b"x" * 50) for number in range(5000)]
@@ -125,8 +172,29 @@ class Wholes(Case):
                 batch.delete_range(other, b"a", b"z")
                 raise ZeroDivisionError
         self.assertEqual((self.tree[b"a"], other[b"b"]), (b"1", b"2"))
-        with self.assertRaises(shaledb.Closed):
+        with self.assertRaisesRegex(shaledb.Closed, "the batch has ended"):
             batch.put(self.tree, b"a", b"3")
+
+    def test_a_batch_that_failed_is_still_there(self) -> None:
+        self.db.close()
+        self.db = shaledb.open(self.path, memtable_bytes=64 << 10, space_limit=4 << 20)
+        self.addCleanup(self.db.close)
+        tree, ballast = self.db.tree("t"), self.db.tree("ballast")
+        with self.assertRaises(shaledb.SpaceLimit):
+            for number in range(1000):
+                ballast[b"%d" % number] = os.urandom(30_000)
+        value = os.urandom(3_000_000)
+        with self.assertRaises(shaledb.SpaceLimit):
+            with self.db.batch() as batch:
+                batch.put(tree, b"a", value)
+        with self.assertRaises(shaledb.SpaceLimit):
+            batch.commit()
+        self.assertEqual(len(batch), 1)
+        self.db.drop_tree("ballast")
+        batch.commit()
+        self.assertEqual(tree[b"a"], value)
+        with self.assertRaisesRegex(shaledb.Closed, "the batch has ended"):
+            batch.commit()
 
     def test_snapshots_stay(self) -> None:
         self.tree[b"a"] = b"1"
@@ -200,6 +268,56 @@ class Wholes(Case):
             with self.assertRaises(shaledb.ReadOnly):
                 other.tree("t")[b"a"] = b"2"
 
+    def test_iterators_and_snapshots_keep_their_database_open(self) -> None:
+        rows = [(b"%05d" % number, b"x" * 50) for number in range(5000)]
+        self.tree.load(iter(rows))
+        self.db.close()
+        scan = shaledb.open(self.path).tree("t").items()
+        self.assertEqual(next(scan), rows[0])
+        with self.assertRaises(shaledb.Locked):
+            shaledb.open(self.path)
+        self.assertEqual(list(scan), rows[1:])
+        with self.assertRaises(shaledb.Locked):
+            shaledb.open(self.path)
+        del scan
+        snapshot = shaledb.open(self.path).snapshot()
+        with self.assertRaises(shaledb.Locked):
+            shaledb.open(self.path)
+        snapshot.close()
+        with shaledb.open(self.path).transaction() as txn:
+            with self.assertRaises(shaledb.Locked):
+                shaledb.open(self.path)
+        del txn
+        shaledb.open(self.path).close()
+
+    def test_others_go_on_while_the_last_handle_is_dropped(self) -> None:
+        steps, ended = 0, threading.Event()
+
+        def work() -> None:
+            nonlocal steps
+            while not ended.is_set():
+                steps += 1
+                time.sleep(0)
+
+        # Nobody is made to let go of the interpreter's lock.
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1000)
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            went_on = False
+            for _ in range(50):
+                other = shaledb.open(self.path.with_name("other")).tree("t")
+                other[b"a"] = b"1"
+                before = steps
+                del other
+                went_on |= steps > before
+        finally:
+            ended.set()
+            sys.setswitchinterval(interval)
+            thread.join()
+        self.assertTrue(went_on)
+
     def test_rows_before_damage_are_given(self) -> None:
         for number in range(4000):
             self.tree[b"%06d" % number] = os.urandom(100)
@@ -253,6 +371,83 @@ class Wholes(Case):
         self.db.close()
         with shaledb.open(self.path, create=False) as again:
             self.assertEqual(list(again.tree("t")), [b"a", b"b"])
+
+    @contextlib.contextmanager
+    def alarm(self) -> Iterator[None]:
+        """A signal comes, as by Ctrl-C, and what is inside is to end by it."""
+
+        def told(*_: object) -> None:
+            raise Stop
+
+        before = signal.signal(signal.SIGALRM, told)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            with self.assertRaises(Stop):
+                yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def test_signals_end_waits_for_locks(self) -> None:
+        self.tree[b"a"] = b"1"
+        holder = self.db.transaction()
+        holder.put(self.tree, b"a", b"2")
+        txn = self.db.transaction(lock_timeout=20)
+        serial = self.db.transaction(lock_timeout=20, isolation="serializable")
+        for wait in (
+            lambda: txn.get(self.tree, b"a", lock="shared"),
+            lambda: txn.put(self.tree, b"a", b"3"),
+            lambda: txn.delete(self.tree, b"a"),
+            lambda: txn.delete_range(self.tree, b"a", b"b"),
+            lambda: serial.get(self.tree, b"a"),
+            lambda: serial.items(self.tree),
+        ):
+            with self.alarm():
+                wait()
+        # They go on.
+        txn.put(self.tree, b"b", b"1")
+        short = self.db.transaction(lock_timeout=0.01)
+        with self.assertRaisesRegex(shaledb.LockTimeout, "10 ms"):
+            short.put(self.tree, b"a", b"3")
+        holder.commit()
+        self.assertEqual(serial.get(self.tree, b"a"), b"2")
+        serial.rollback()
+        txn.commit()
+        self.assertEqual(list(self.tree), [b"a", b"b"])
+
+    def test_a_wait_for_a_lock_ends_when_it_is_free(self) -> None:
+        holder = self.db.transaction()
+        holder.put(self.tree, b"a", b"1")
+        other = threading.Timer(0.2, holder.commit)
+        other.start()
+        with self.db.transaction(lock_timeout=20, on_conflict="latest") as txn:
+            self.assertEqual(txn.get(self.tree, b"a", lock="exclusive"), b"1")
+        other.join()
+
+    def test_signals_end_waits_for_background_work(self) -> None:
+        ended = threading.Event()
+        # Should the signal not come through.
+        timer = threading.Timer(20, ended.set)
+
+        def work() -> None:
+            value, chance = os.urandom(20_000), random.Random(7)
+            while not ended.is_set():
+                self.tree[b"%d" % chance.randrange(1 << 30)] = value
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        timer.start()
+        try:
+            with self.alarm():
+                while True:
+                    self.db.wait_idle()
+            self.assertFalse(ended.is_set())
+        finally:
+            ended.set()
+            timer.cancel()
+            thread.join()
+        for call in (self.db.compact, self.db.verify, self.db.wait_idle):
+            call()
 
     def test_a_follower_sees_what_is_written_when_it_looks(self) -> None:
         self.tree[b"a"] = b"1"

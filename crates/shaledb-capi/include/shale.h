@@ -6,7 +6,8 @@
  *     it with shale_error_free. What a failed call was to store through a pointer is left as it was,
  *     unless the call says otherwise.
  *  2. What a function named ..._new, ..._open or ..._create makes belongs to the caller, who ends it
- *     by the function named ..._free (a database: shale_close), once. NULL may be freed.
+ *     by the function named ..._free (a database: shale_close), once, when no other call with it is
+ *     under way. NULL may be freed.
  *     A transaction is ended by shale_txn_commit, shale_txn_rollback or shale_txn_prepare.
  *  3. Keys and values are bytes with a length, and may hold zeros; a pointer may be NULL if its length
  *     is 0. A length that no key (64 KiB) or no value (4 GiB) has is refused before anything is read.
@@ -14,10 +15,12 @@
  *     and not kept.
  *  4. Databases, trees and snapshots may be used by many threads at once. Batches, scans, readers,
  *     bulk loads and configurations: by one at a time.
- *  5. Handles of a database may be freed before or after it is closed; after that, calls with them
- *     that read or write the database return SHALE_CLOSED.
+ *  5. Other handles of a database may be in use while it is closed, and be freed before or after;
+ *     once it is closed, calls with them that read or write it return SHALE_CLOSED. The handle of
+ *     the database itself goes with shale_close: then no other thread may be in a call with it.
  *  6. NULL where a handle is asked for is SHALE_INVALID_ARGUMENT. No call throws, longjmps or
- *     aborts: a defect of the library is returned as SHALE_PANIC.
+ *     aborts: a defect of the library is returned as SHALE_PANIC. Nor may a function that the
+ *     library calls: no C++ exception and no longjmp may leave it.
  *  7. After fork() the child may read what its parent has open, but not write: SHALE_FORKED. Of a
  *     file that a thread of the parent opens at that very moment it may lack the handle: SHALE_IO.
  *  8. The order of settings, kinds of errors and functions is stable; new ones are added at the end.
@@ -273,11 +276,11 @@ typedef struct shale_tree shale_tree;
 typedef struct shale_txn shale_txn;
 
 // Gives the next bytes of a value: up to `capacity` of them, to `buffer`. Answers how many, 0 at
-// the end, and a negative number to give up.
+// the end, and a negative number to give up. No exception may leave it.
 typedef int64_t (*shale_read_fn)(void *context, void *buffer, size_t capacity);
 
 // Is told that the transaction `waiter` waits for a lock that `holder` has, by the numbers of
-// shale_txn_id; or that it waits no more, with the holder 0.
+// shale_txn_id; or that it waits no more, with the holder 0. No exception may leave it.
 typedef void (*shale_wait_callback)(void *context, uint64_t waiter, uint64_t holder);
 
 // One operation of shale_txn_apply.
@@ -355,13 +358,17 @@ shale_error *shale_open_follower(const char *path,
                                  shale_db **db);
 
 // Moves a follower on to what the writer has committed by now. Writes the position in the
-// commit order that it shows to `seq`, which may be NULL. Snapshots, scans and transactions go on
-// reading what they have seen. After an error all is as it was, and another call may succeed.
+// commit order that it shows to `seq`, which may be NULL. Snapshots, scans and plain reads of
+// transactions go on reading what they have seen; those at SHALE_READ_COMMITTED move on, and so do
+// locking reads but for SHALE_SERIALIZABLE. After an error all is as it was, and another call may
+// succeed.
 SHALE_MUST_USE shale_error *shale_follower_refresh(const shale_db *db, uint64_t *seq);
 
-// Closes a database and frees its handle, also if it fails. What was committed is there at the
-// next open, whether or not this succeeds; an error says that the last of it may not survive a
-// crash of the machine.
+// Closes a database and frees its handle, also if it fails: no other call with this handle may be
+// under way, as for any handle that is freed. Calls with trees, scans and other handles may be;
+// they end as before the close, or return SHALE_CLOSED. What was committed is there at the next
+// open, whether or not this succeeds; an error says that the last of it may not survive a crash of
+// the machine. Of NULL: nothing.
 SHALE_MUST_USE shale_error *shale_close(shale_db *db);
 
 // Commits a batch: all of it or nothing, over all its trees. With `sync` it is durable when the
@@ -755,7 +762,8 @@ shale_error *shale_round_next(shale_round *round,
                               size_t *key_len);
 
 // The copy has what the round has. Frees the round, after an error too; the copy is of no use
-// then.
+// then. But a round of another tracker, or one that began before the last one ended, is
+// SHALE_INVALID_ARGUMENT, and nothing has changed.
 SHALE_MUST_USE shale_error *shale_round_end(shale_tracker *tracker, shale_round *round);
 
 // Gives a round up; its keys come again in the next one.
@@ -848,7 +856,8 @@ SHALE_MUST_USE shale_error *shale_txn_release(shale_txn *txn, size_t savepoint);
 SHALE_MUST_USE shale_error *shale_txn_forget(shale_txn *txn, const shale_tree *tree);
 
 // Bounds what the writes from now on may take of memory, 512 MiB at most; what is beyond goes to
-// files. Without this: a sixteenth of the database's memory_bytes, 64 MiB at most.
+// files. Without this: a sixteenth of the database's memory_bytes, 64 MiB at most. Of
+// SHALE_OPTIMISTIC what is beyond is SHALE_TRANSACTION_FULL, and without this it is 512 MiB.
 SHALE_MUST_USE shale_error *shale_txn_set_memory(shale_txn *txn, uint64_t memory_bytes);
 
 // Makes all that was written visible, at one position in the commit order, and with `sync`
@@ -1046,10 +1055,11 @@ SHALE_MUST_USE shale_error *shale_interrupt_new(shale_interrupt **interrupt);
 // Of NULL: nothing.
 void shale_interrupt_set(const shale_interrupt *interrupt, bool on);
 
-// Frees a flag. Transactions that have it go on, without one.
+// Frees a flag. Transactions that have it go on, without one: if it was set, it is so no more.
 void shale_interrupt_free(shale_interrupt *interrupt);
 
-// Gives a transaction its flag; several may have the same.
+// Gives a transaction its flag, instead of one that it has; several may have the same. NULL takes
+// it away.
 SHALE_MUST_USE
 shale_error *shale_txn_set_interrupt(shale_txn *txn,
                                      const shale_interrupt *interrupt);

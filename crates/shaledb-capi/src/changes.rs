@@ -131,7 +131,8 @@ pub unsafe extern "C" fn shale_round_next(
 }
 
 /// The copy has what the round has. Frees the round, after an error too; the copy is of no use
-/// then.
+/// then. But a round of another tracker, or one that began before the last one ended, is
+/// SHALE_INVALID_ARGUMENT, and nothing has changed.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_round_end(

@@ -110,6 +110,7 @@ mod tests {
             ("sync", "every_millis:100"),
             ("tree.codecs.bottommost", "zstd:-5"),
             ("tree.codecs.middle", "none"),
+            ("tree.codecs.upper", "zlib"),
             ("tree.filter_bits", "12"),
             ("tree.dictionary", "true"),
         ] {
@@ -120,6 +121,9 @@ mod tests {
         assert_eq!(config.sync, shaledb::SyncPolicy::EveryMillis(100));
         assert_eq!(config.tree.codecs.bottommost, shaledb::Codec::Zstd(-5));
         assert_eq!(config.tree.codecs.middle, shaledb::Codec::None);
+        assert_eq!(config.tree.codecs.upper, shaledb::Codec::Zlib(6));
+        config = with(&config, "tree.codecs.upper", "zstd").unwrap();
+        assert_eq!(config.tree.codecs.upper, shaledb::Codec::Zstd(3));
         assert_eq!(config.tree.filter_bits, 12);
         assert!(config.tree.dictionary);
     }
@@ -134,6 +138,8 @@ mod tests {
         let unknown = text("codec", "lz4");
         assert!(unknown.contains("`codec`") && unknown.contains("codecs.bottommost"), "{unknown}");
         assert!(text("codecs.bottommost", "gzip").contains("gzip"));
+        assert!(text("codecs.bottommost", "zstd:20").contains("1 to 19"));
+        assert!(text("codecs.bottommost", "3").contains("zstd:3"));
         assert!(text("filter_bits", "many").contains("`filter_bits`"));
         assert!(text("filter_bits", "1000").contains("1000"));
     }

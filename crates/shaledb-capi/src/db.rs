@@ -71,8 +71,10 @@ pub unsafe extern "C" fn shale_open_follower(
 }
 
 /// Moves a follower on to what the writer has committed by now. Writes the position in the
-/// commit order that it shows to `seq`, which may be NULL. Snapshots, scans and transactions go on
-/// reading what they have seen. After an error all is as it was, and another call may succeed.
+/// commit order that it shows to `seq`, which may be NULL. Snapshots, scans and plain reads of
+/// transactions go on reading what they have seen; those at SHALE_READ_COMMITTED move on, and so do
+/// locking reads but for SHALE_SERIALIZABLE. After an error all is as it was, and another call may
+/// succeed.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_follower_refresh(
@@ -89,14 +91,19 @@ pub unsafe extern "C" fn shale_follower_refresh(
     })
 }
 
-/// Closes a database and frees its handle, also if it fails. What was committed is there at the
-/// next open, whether or not this succeeds; an error says that the last of it may not survive a
-/// crash of the machine.
+/// Closes a database and frees its handle, also if it fails: no other call with this handle may be
+/// under way, as for any handle that is freed. Calls with trees, scans and other handles may be;
+/// they end as before the close, or return SHALE_CLOSED. What was committed is there at the next
+/// open, whether or not this succeeds; an error says that the last of it may not survive a crash of
+/// the machine. Of NULL: nothing.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_close(db: *mut shale_db) -> *mut shale_error {
     guard(|| {
-        // SAFETY: NULL or a handle that the caller gives back.
+        if db.is_null() {
+            return Ok(());
+        }
+        // SAFETY: a handle that the caller gives back.
         let db = unsafe { take(db, "db") }?;
         Ok(db.0.close()?)
     })

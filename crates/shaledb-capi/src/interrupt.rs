@@ -1,7 +1,7 @@
 //! Ending waits for locks from another thread.
 
 use crate::error::shale_error;
-use crate::guard::{give, guard, handle, handle_mut};
+use crate::guard::{give, guard, handle_mut};
 use crate::quiet::{free, quiet};
 use crate::txn::shale_txn;
 
@@ -34,14 +34,18 @@ pub unsafe extern "C" fn shale_interrupt_set(interrupt: *const shale_interrupt, 
     })
 }
 
-/// Frees a flag. Transactions that have it go on, without one.
+/// Frees a flag. Transactions that have it go on, without one: if it was set, it is so no more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_interrupt_free(interrupt: *mut shale_interrupt) {
+    // They share it, and nobody could take it back any more.
+    // SAFETY: NULL or a live handle.
+    unsafe { shale_interrupt_set(interrupt, false) };
     // SAFETY: NULL or a handle that the caller gives back.
     unsafe { free(interrupt) }
 }
 
-/// Gives a transaction its flag; several may have the same.
+/// Gives a transaction its flag, instead of one that it has; several may have the same. NULL takes
+/// it away.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_set_interrupt(
@@ -49,9 +53,12 @@ pub unsafe extern "C" fn shale_txn_set_interrupt(
     interrupt: *const shale_interrupt,
 ) -> *mut shale_error {
     guard(|| {
-        // SAFETY: live handles.
-        let (flag, txn) = unsafe { (handle(interrupt, "interrupt")?, handle_mut(txn, "txn")?) };
-        txn.txn.set_interrupt(&flag.0);
+        // SAFETY: a live handle, and NULL or one.
+        let (flag, txn) = unsafe { (interrupt.as_ref(), handle_mut(txn, "txn")?) };
+        match flag {
+            Some(flag) => txn.txn.set_interrupt(&flag.0),
+            None => txn.txn.clear_interrupt(),
+        }
         Ok(())
     })
 }

@@ -112,13 +112,11 @@ pub unsafe extern "C" fn shale_prepared_find(
         can_store(prepared, "prepared")?;
         // SAFETY: NULL or bytes with their length, and a live handle.
         let (name, db) = unsafe { (bound(xid, xid_len)?, handle(db, "db")?) };
-        let all = db.0.prepared()?.into_iter();
-        let wanted = all.filter(|one| match name {
-            Some(name) if after => one.xid() > name,
-            Some(name) => one.xid() == name,
-            None => after,
-        });
-        let found = wanted.min_by(|a, b| a.xid().cmp(b.xid()));
+        let found = match (name, after) {
+            (name, true) => db.0.prepared_after(name)?,
+            (Some(name), false) => db.0.prepared_named(name)?,
+            (None, false) => None,
+        };
         // SAFETY: a place for a pointer.
         unsafe { give_or_null(prepared, "prepared", found.map(shale_prepared)) }
     })

@@ -40,7 +40,7 @@ pub enum shale_concurrency {
 }
 
 /// Is told that the transaction `waiter` waits for a lock that `holder` has, by the numbers of
-/// shale_txn_id; or that it waits no more, with the holder 0.
+/// shale_txn_id; or that it waits no more, with the holder 0. No exception may leave it.
 pub type shale_wait_callback =
     Option<unsafe extern "C" fn(context: *mut c_void, waiter: u64, holder: u64)>;
 
@@ -375,7 +375,8 @@ pub unsafe extern "C" fn shale_txn_forget(
 }
 
 /// Bounds what the writes from now on may take of memory, 512 MiB at most; what is beyond goes to
-/// files. Without this: a sixteenth of the database's memory_bytes, 64 MiB at most.
+/// files. Without this: a sixteenth of the database's memory_bytes, 64 MiB at most. Of
+/// SHALE_OPTIMISTIC what is beyond is SHALE_TRANSACTION_FULL, and without this it is 512 MiB.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_set_memory(

@@ -29,7 +29,7 @@ pub unsafe extern "C" fn shale_put(
 }
 
 /// Gives the next bytes of a value: up to `capacity` of them, to `buffer`. Answers how many, 0 at
-/// the end, and a negative number to give up.
+/// the end, and a negative number to give up. No exception may leave it.
 pub type shale_read_fn =
     Option<unsafe extern "C" fn(context: *mut c_void, buffer: *mut c_void, capacity: usize) -> i64>;
 

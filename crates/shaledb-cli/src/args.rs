@@ -186,7 +186,7 @@ A row that cannot be stored without a loss is bad. The import stops there and ke
 it. These rows are bad:
   - another number of fields than the first line has, or the same field twice in an object;
   - text that is not UTF-8, where JSON is made of it;
-  - a key that is empty, null, an object, or longer than 64 KiB;
+  - a key that is longer than 64 KiB, null, an object or, with --key, empty;
   - a part of a key that has the separator in it.
 A row replaces an earlier row with the same key. The report counts such rows.
 
@@ -366,10 +366,6 @@ pub(crate) struct PutOptions {
     #[command(flatten)]
     pub(crate) form: Form,
 
-    /// Return before the write is durable
-    #[arg(long)]
-    pub(crate) no_sync: bool,
-
     #[command(flatten)]
     pub(crate) settings: TreeFlags,
 }
@@ -400,10 +396,6 @@ pub(crate) struct DeleteOptions {
 
     #[command(flatten)]
     pub(crate) form: Form,
-
-    /// Return before the deletion is durable
-    #[arg(long)]
-    pub(crate) no_sync: bool,
 }
 
 #[derive(Args)]

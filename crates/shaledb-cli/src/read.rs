@@ -81,7 +81,8 @@ fn save(tree: &Tree, key: &[u8], path: &Path, json: bool) -> Outcome {
         bytes += count as u64;
     }
     target.finish()?;
-    if json {
+    // Where the value went there is to be nothing else.
+    if json && path != Path::new("-") {
         screen::json(&serde_json::json!({ "output": path, "bytes": bytes }))?;
     }
     Ok(Exit::Done)

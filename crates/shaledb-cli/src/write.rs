@@ -23,7 +23,7 @@ pub(crate) fn put(options: &PutOptions, json: bool) -> Outcome {
     };
     let db = open::writing(&options.write, &options.settings)?;
     let tree = open::tree_or_create(&db, &options.name.tree, &options.settings)?;
-    tree.put_reader(&key, &mut reader, WriteOptions { sync: !options.no_sync })?;
+    tree.put_reader(&key, &mut reader, WriteOptions::SYNC)?;
     drop(tree);
     db.close()?;
     if json {
@@ -60,7 +60,7 @@ pub(crate) fn delete(options: &DeleteOptions, json: bool) -> Outcome {
     if let Some((start, end)) = &range {
         batch.delete_range(&tree, start, end);
     }
-    db.write(&batch, WriteOptions { sync: !options.no_sync })?;
+    db.write(&batch, WriteOptions::SYNC)?;
     drop((batch, tree));
     db.close()?;
     if json {

@@ -55,6 +55,10 @@ fn put_get_scan_delete() {
     assert_eq!(done(dir, &["scan", "db", "--from", "b", "--to", "c/2", "--keys-only"]), "b\nc/1\n");
     assert_eq!(done(dir, &["scan", "db", "--limit", "2", "--count"]), "2\n");
     done(dir, &["delete", "db", "a"]);
+    // They are durable when the command ends, and no flag says otherwise.
+    for command in [&["put", "db", "b", "two"][..], &["delete", "db", "b"]] {
+        assert_eq!(code(&shale(dir, &[command, &["--no-sync"]].concat())), 2);
+    }
     done(dir, &["delete", "db", "--prefix", "c/"]);
     assert_eq!(done(dir, &["scan", "db", "--keys-only"]), "b\nd\n");
     done(dir, &["delete", "db", "--from", "b", "--to", "c"]);
@@ -270,6 +274,13 @@ fn large_values_pass_through_files() {
     done(dir, &["put", "db", "big", "--file", "in"]);
     done(dir, &["get", "db", "big", "--output", "out"]);
     assert!(std::fs::read(dir.join("out")).unwrap() == value);
+    // On the standard output is the value and nothing else.
+    for more in [&[][..], &["--json"]] {
+        let printed = shale(dir, &[&["get", "db", "big", "--output", "-"], more].concat());
+        assert!(code(&printed) == 0 && printed.stdout == value, "{more:?}: {}", err(&printed));
+    }
+    let told = done(dir, &["get", "db", "big", "--output", "out", "--json"]);
+    assert_eq!(told, "{\"bytes\":5000000,\"output\":\"out\"}\n");
     assert!(done(dir, &["verify", "db"]).starts_with("ok"));
     let blob = std::fs::read_dir(dir.join("db"))
         .unwrap()

@@ -90,6 +90,8 @@ fn a_key_is_a_string_or_a_number() {
     // Empty keys that are meant are kept.
     assert_eq!(taken("f.json", "{\"key\":\"\",\"value\":\"v\"}", &[]), "\tv\n");
     assert_eq!(taken("f.txt", "\tv\n", &[]), "\tv\n");
+    let help = run(Path::new("."), &["import", "--help"]);
+    assert!(help.out.contains("null, an object or, with --key, empty"), "{}", help.out);
 }
 
 #[test]

@@ -40,7 +40,9 @@ pub fn faults_of(call: Call) -> &'static [Fault] {
     match call {
         Call::Append => &[Fault::Io, Fault::Full, Fault::Short, Fault::ShortFull],
         Call::Sync => &[Fault::Io, Fault::Full, Fault::ReportOne],
-        Call::Create | Call::Link | Call::CreateDir => &[Fault::Io, Fault::Full],
+        Call::Create => &[Fault::Io, Fault::Full, Fault::NoHandle],
+        Call::Link | Call::CreateDir => &[Fault::Io, Fault::Full],
+        Call::Open | Call::List | Call::SyncDir => &[Fault::Io, Fault::NoHandle],
         _ => &[Fault::Io],
     }
 }
@@ -102,6 +104,7 @@ fn expected(fs: &MemFs, error: &Error) -> Outcome<()> {
 fn is_of(fault: Fault, error: &Error) -> bool {
     match (fault, error) {
         (Fault::Full | Fault::ShortFull, error) => error.is_disk_full(),
+        (Fault::NoHandle, Error::Io { .. }) => error.to_string().contains("ulimit"),
         (_, Error::Io { source, .. }) => source.to_string() == "injected fault",
         _ => false,
     }
@@ -241,7 +244,14 @@ mod tests {
     #[test]
     fn an_error_of_another_cause_is_not_of_the_fault() {
         let path = "/db/000001.table".as_ref();
-        for fault in [Fault::Io, Fault::Full, Fault::Short, Fault::ReportOne, Fault::ShortFull] {
+        for fault in [
+            Fault::Io,
+            Fault::Full,
+            Fault::Short,
+            Fault::ReportOne,
+            Fault::ShortFull,
+            Fault::NoHandle,
+        ] {
             let fs = MemFs::new();
             fs.fail(Call::Create, 1, fault, true);
             let env = Env { fs: std::sync::Arc::new(fs), ..Env::memory() };

@@ -380,3 +380,43 @@ fn trees_are_built_beside_writers_and_compactions() -> Result<()> {
     drop(source);
     db.close()
 }
+
+/// A round that is not the next one of its tracker would leave out changes, or take those of
+/// another tree.
+#[test]
+fn a_tracker_takes_its_own_rounds_in_their_order() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db"), small())?;
+    let [mut one, mut other] = ["one", "other"].map(|name| {
+        let source = db.tree_or_create(name).unwrap();
+        source.track_changes(&format!("changes of {name}"), Duration::ZERO).unwrap()
+    });
+    let elsewhere = Db::open(dir.path().join("elsewhere"), small())?;
+    let away = elsewhere.tree_or_create("one")?.track_changes("changes of one", Duration::ZERO)?;
+    let refused = |tracker: &mut ChangeTracker, round| {
+        let before = tracker.copied().seq();
+        let error = tracker.end_round(round).unwrap_err();
+        assert!(
+            matches!(&error, Error::InvalidArgument(text) if text.contains("round")),
+            "{error}"
+        );
+        assert_eq!(tracker.copied().seq(), before, "nothing has changed");
+    };
+    for (flush, key) in [(false, b"1"), (true, b"2")] {
+        let early = one.begin_round(flush)?;
+        one.tree().put(key, b"")?;
+        other.tree().put(key, b"")?;
+        let late = one.begin_round(flush)?;
+        refused(&mut one, other.begin_round(flush)?);
+        refused(&mut other, one.begin_round(flush)?);
+        refused(&mut one, away.begin_round(flush)?);
+        assert_eq!(late.keys().collect::<Result<Vec<_>>>()?, [key]);
+        one.end_round(late)?;
+        // It says what was changed since the snapshot before, which is not the tracker's any more.
+        refused(&mut one, early);
+        assert_eq!(one.begin_round(flush)?.keys().count(), 0);
+    }
+    let all = other.begin_round(true)?;
+    assert_eq!(all.keys().collect::<Result<Vec<_>>>()?, [b"1", b"2"]);
+    other.end_round(all)
+}

@@ -2,7 +2,10 @@
 //! The other process is this program again, told by its environment what to do.
 
 use shaledb::repair::{RepairOptions, repair};
-use shaledb::{Codec, Codecs, Config, Db, Error, Tree, TreeConfig, WriteOptions};
+use shaledb::{Batch, Codec, Codecs, Concurrency, Config, Db, Error, Isolation, LockMode};
+use shaledb::{
+    ScanOptions, Transaction, TransactionOptions, Tree, TreeConfig, Value, WriteOptions,
+};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -360,4 +363,88 @@ fn a_fast_writer_is_followed_and_leaves_all_when_it_is_killed() {
     let round = number(&db.tree("a").unwrap());
     assert!((done..=done + 1).contains(&round), "round {round} of {done}");
     db.close().unwrap();
+}
+
+/// A transaction on a follower sees one state in all trees, whatever refreshes come meanwhile; but
+/// at read committed each read sees the newest.
+#[test]
+fn a_transaction_on_a_follower_sees_one_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path(), small()).unwrap();
+    let trees = ["a", "b"].map(|name| db.tree_or_create(name).unwrap());
+    let write = |round: u64| {
+        let mut batch = Batch::new();
+        for tree in &trees {
+            batch.put(tree, b"round", &round.to_le_bytes());
+        }
+        db.write(&batch, WriteOptions::default()).unwrap();
+    };
+    write(0);
+    trees[0].put(b"same", b"").unwrap();
+    let follower = Db::open_follower(dir.path(), small()).unwrap();
+    let [a, b] = ["a", "b"].map(|name| follower.tree(name).unwrap());
+    let seen = |value: Option<Value>| u64::from_le_bytes(value.unwrap()[..].try_into().unwrap());
+    let mut round = 0;
+    for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable]
+    {
+        for concurrency in [Concurrency::Pessimistic, Concurrency::Optimistic] {
+            let options = TransactionOptions { isolation, concurrency, ..Default::default() };
+            let what = format!("{isolation:?} {concurrency:?}");
+            let mut txn = follower.begin(options).unwrap();
+            assert_eq!(seen(txn.get(&a, b"round").unwrap()), round, "{what}");
+            write(round + 1);
+            // What is in tables takes another way than what is in memory.
+            if round % 2 == 1 {
+                db.flush().unwrap();
+            }
+            follower.refresh().unwrap();
+            let then = round + u64::from(isolation == Isolation::ReadCommitted);
+            round += 1;
+            assert_eq!(number(&a), round, "{what}");
+            for tree in [&a, &b] {
+                assert_eq!(seen(txn.get(tree, b"round").unwrap()), then, "{what}");
+                let many = txn.multi_get(tree, &["round"]).unwrap().remove(0);
+                assert_eq!(seen(many), then, "{what}");
+            }
+            let rows = txn.scan(&b, ScanOptions::default()).unwrap();
+            let rows: Vec<_> = rows.map(|row| row.unwrap().1).collect();
+            assert_eq!(rows, [then.to_le_bytes()], "{what}");
+            let changed = isolation != Isolation::ReadCommitted;
+            assert_eq!(txn.changed_since_snapshot(&b, b"round").unwrap(), changed, "{what}");
+            assert!(!txn.changed_since_snapshot(&a, b"same").unwrap(), "{what}");
+            check_locking_reads(&mut txn, [&a, &b], then, round, options);
+        }
+    }
+}
+
+/// What locking reads of a transaction see whose plain reads see the round `then`.
+fn check_locking_reads(
+    txn: &mut Transaction,
+    [a, b]: [&Tree; 2],
+    then: u64,
+    newest: u64,
+    options: TransactionOptions,
+) {
+    let what = format!("{options:?}");
+    let is_repeatable = options.isolation == Isolation::RepeatableRead;
+    let is_pessimistic = options.concurrency == Concurrency::Pessimistic;
+    let shown = match (options.isolation, options.concurrency) {
+        (Isolation::Serializable, _) => then,
+        // Of the moment at which it began.
+        (_, Concurrency::Optimistic) => newest - 1,
+        _ => newest,
+    };
+    let shared = txn.get_for_share(b, b"round").unwrap().unwrap();
+    assert_eq!(shared[..], shown.to_le_bytes(), "{what}");
+    let found = txn.get_for_update(a, b"round");
+    match is_repeatable && is_pessimistic {
+        true => assert!(matches!(found, Err(Error::Conflict { .. })), "{what}"),
+        false => assert_eq!(found.unwrap().unwrap()[..], shown.to_le_bytes(), "{what}"),
+    }
+    let mut rows = txn.scan_locking(b, ScanOptions::default(), LockMode::Shared).unwrap();
+    assert!(rows.next(txn).unwrap(), "{what}");
+    assert_eq!(rows.value(), shown.to_le_bytes(), "{what}");
+    assert!(!rows.next(txn).unwrap(), "{what}");
+    let rows = txn.scan_newest(b, ScanOptions::default()).unwrap();
+    assert!(rows.map(|row| row.unwrap().1).eq([shown.to_le_bytes()]), "{what}");
 }

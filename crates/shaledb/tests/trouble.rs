@@ -4,7 +4,7 @@ use shaledb::fs::Fs;
 use shaledb::fs::mem::{Call, CrashMode, Fault, MemClock, MemFs};
 use shaledb::repair::{RepairOptions, repair};
 use shaledb::{
-    Background, Config, Db, Env, Error, OpenOptions, Result, SyncPolicy, TransactionOptions,
+    Background, Config, Db, Env, Error, OpenOptions, Result, SyncPolicy, TransactionOptions, Tree,
     WriteOptions,
 };
 use std::path::{Path, PathBuf};
@@ -396,4 +396,54 @@ fn a_crash_takes_no_commit_and_leaves_a_later_rollback() -> Result<()> {
     let db = stepped(&fs.crash_clone(1, CrashMode::Lost), &clock)?;
     assert_eq!(db.prepared()?.len(), 1);
     Ok(())
+}
+
+/// The system refuses to open another file: one that is not in use is closed, and it goes on.
+#[test]
+fn a_process_without_handles_closes_tables() -> Result<()> {
+    let (fs, clock) = (MemFs::new(), Arc::new(MemClock::new()));
+    let db = stepped(&fs, &clock)?;
+    let trees: Vec<Tree> =
+        (0..8).map(|number| db.tree_or_create(&format!("t{number}"))).collect::<Result<_>>()?;
+    for tree in &trees {
+        tree.put(b"a", b"1")?;
+        tree.put(b"large", &vec![7; 2 << 20])?;
+    }
+    db.flush()?;
+    let (read, unread) = trees.split_at(4);
+    for tree in read {
+        assert_eq!(tree.get(b"a")?.unwrap(), b"1");
+    }
+    // A table, a value of its own, files that are made, and the directory.
+    for (struck, (call, nth)) in [(Call::Open, 1), (Call::Open, 2), (Call::Open, 3)]
+        .into_iter()
+        .chain((1..4).flat_map(|nth| [(Call::Create, nth), (Call::SyncDir, nth)]))
+        .enumerate()
+    {
+        fs.fail(call, nth, Fault::NoHandle, true);
+        for tree in unread {
+            assert_eq!(tree.get(b"a")?.unwrap(), b"1");
+            assert_eq!(tree.get(b"large")?.unwrap().len(), 2 << 20);
+            tree.put(b"b", &vec![8; 2 << 20])?;
+        }
+        db.flush()?;
+        db.compact()?;
+        for tree in read {
+            assert_eq!(tree.get(b"a")?.unwrap(), b"1");
+        }
+        assert_eq!(fs.faults_struck(), struck as u64 + 1, "{call:?} {nth}");
+    }
+    // If that is of no use it is told, and no harm is done.
+    let db = {
+        drop(trees);
+        db.close()?;
+        stepped(&fs, &clock)?
+    };
+    let tree = db.tree("t1")?;
+    fs.fail(Call::Open, 1, Fault::NoHandle, false);
+    let refused = tree.get(b"a").unwrap_err().to_string();
+    assert!(refused.contains("ulimit -n"), "{refused}");
+    fs.clear_faults();
+    assert_eq!(tree.get(b"a")?.unwrap(), b"1");
+    tree.put(b"a", b"2")
 }

@@ -10,7 +10,7 @@
 use super::bucket::Bucket;
 use shaledb::fs::{Clock, DirEntry, Fs, Lock, Preparer, ReadFile, Syncer, WriteFile};
 use shaledb::{Env, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A second has so many pieces.
@@ -145,6 +145,14 @@ impl Fs for BoundedFs {
 
     fn allocated_bytes(&self, path: &Path) -> Result<u64> {
         self.fs.allocated_bytes(path)
+    }
+
+    fn absolute(&self, path: &Path) -> Result<PathBuf> {
+        self.fs.absolute(path)
+    }
+
+    fn files_open_max(&self) -> Option<u64> {
+        self.fs.files_open_max()
     }
 }
 

@@ -2,13 +2,14 @@
 //! contradictory; everything that can be computed or found out on the machine is not a setting.
 
 use super::error::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::de::{self, MapAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// How many levels a tree has, level 0 included.
 pub const LEVELS: usize = 7;
 
 /// How the blocks of one level are compressed. A block that does not shrink by an eighth is stored
-/// plain. As text a codec is `auto`, `none`, `lz4`, `zlib:6` or `zstd:3`.
+/// plain. As text, and with serde, a codec is `auto`, `none`, `lz4`, `zlib:6` or `zstd:3`.
 ///
 /// ```
 /// use shaledb::Codec;
@@ -19,8 +20,7 @@ pub const LEVELS: usize = 7;
 /// assert!("zstd:99".parse::<Codec>().is_err());
 /// # Ok::<(), shaledb::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Codec {
     /// The engine chooses none, lz4 or zstd with one of its levels, by what it measures: what each
     /// saves of this tree's data and costs on this machine, how much there is to do, and whether
@@ -127,6 +127,41 @@ impl std::str::FromStr for Codec {
     }
 }
 
+impl Serialize for Codec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Codec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Codec, D::Error> {
+        deserializer.deserialize_any(CodecVisitor)
+    }
+}
+
+/// Reads a codec's text, or what was written before there was one: `{"zstd":3}`.
+struct CodecVisitor;
+
+impl<'de> Visitor<'de> for CodecVisitor {
+    type Value = Codec;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a codec, such as auto, none, lz4, zlib:6 or zstd:3")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> std::result::Result<Codec, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Codec, A::Error> {
+        let named = map.next_entry::<String, i64>()?;
+        let (Some((name, level)), None) = (named, map.next_key::<String>()?) else {
+            return Err(de::Error::invalid_type(Unexpected::Map, &self));
+        };
+        self.visit_str(&format!("{name}:{level}"))
+    }
+}
+
 /// Which codec each level of a tree uses.
 ///
 /// Levels are counted by their distance from the top as data moves: `upper` serves level 0 and the
@@ -140,6 +175,7 @@ impl std::str::FromStr for Codec {
 /// assert!(config.validate().is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Codecs {
     /// For level 0 and the next two levels in use, unless one of them is the last.
     pub upper: Codec,
@@ -406,6 +442,8 @@ fn check(setting: &'static str, value: u64, low: u64, high: u64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::de::IntoDeserializer;
+    use serde::de::value::{Error as ValueError, MapDeserializer};
 
     #[test]
     fn codecs_read_what_they_print() {
@@ -415,6 +453,56 @@ mod tests {
         for text in ["", "auto:1", "lz4:1", "zlib:10", "zstd:20", "zstd:0", "snappy", "zstd:x"] {
             assert!(text.parse::<Codec>().is_err(), "{text}");
         }
+    }
+
+    /// What serde reads of a map with such a value.
+    fn codecs_of<'a, V>(fields: Vec<(&'a str, V)>) -> std::result::Result<Codecs, String>
+    where
+        V: IntoDeserializer<'a, ValueError>,
+    {
+        let map = MapDeserializer::new(fields.into_iter());
+        Codecs::deserialize(map).map_err(|error: ValueError| error.to_string())
+    }
+
+    /// Serde's formatter writes what is one text, as JSON would have it between quotes.
+    struct Written(Codec);
+
+    impl std::fmt::Display for Written {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            self.0.serialize(f)
+        }
+    }
+
+    #[test]
+    fn codecs_in_files_are_as_in_words() {
+        for (text, codec) in [
+            ("auto", Codec::Auto),
+            ("zlib", Codec::Zlib(6)),
+            ("zstd", Codec::Zstd(3)),
+            ("zstd:-5", Codec::Zstd(-5)),
+        ] {
+            let found = codecs_of(vec![("middle", text)]).unwrap();
+            assert_eq!(found, Codecs { middle: codec, ..Codecs::default() }, "the rest is default");
+            let again = Written(codec).to_string();
+            assert_eq!(codecs_of(vec![("middle", &*again)]), Ok(found));
+        }
+        assert_eq!(Written(Codec::Zstd(3)).to_string(), "zstd:3");
+        // As they were written before.
+        let old = |name, level: i64| {
+            let map = MapDeserializer::new([(name, level)].into_iter());
+            Codec::deserialize(map).map_err(|error: ValueError| error.to_string())
+        };
+        assert_eq!(old("zstd", -5), Ok(Codec::Zstd(-5)));
+        assert_eq!(old("zlib", 9), Ok(Codec::Zlib(9)));
+        for (name, level) in [("zstd", 20), ("zstd", 300), ("zlib", 0), ("lz4", 1)] {
+            assert!(old(name, level).is_err(), "{name} {level}");
+        }
+        let none = MapDeserializer::new(Vec::<(&str, i64)>::new().into_iter());
+        let error: ValueError = Codec::deserialize(none).unwrap_err();
+        assert!(error.to_string().contains("zstd:3"), "{error}");
+        assert!(codecs_of(vec![("middle", "gzip")]).unwrap_err().contains("gzip"));
+        assert!(codecs_of(vec![("last", "lz4")]).unwrap_err().contains("last"));
+        assert!(codecs_of(vec![("middle", 3u32)]).unwrap_err().contains("zstd:3"));
     }
 
     #[test]

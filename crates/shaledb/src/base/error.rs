@@ -231,6 +231,11 @@ impl Error {
         matches!(self, Error::Io { source, .. } if source.raw_os_error() == Some(libc::EIO))
     }
 
+    /// Whether the process, or the system, has as many files open as it may.
+    pub(crate) fn is_of_too_many_files(&self) -> bool {
+        matches!(self, Error::Io { source, .. } if is_of_too_many_files(source))
+    }
+
     /// As it is, but that a file that is not there is damage: something durable names it.
     pub(crate) fn missing_is_damage(self, path: &Path, what: &str) -> Error {
         if self.is_not_found() { Error::corruption(path, 0, what) } else { self }
@@ -299,9 +304,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Io { op, path, source } => {
-                write!(f, "could not {op} {}: {source}", path.display())
-            }
+            Error::Io { op, path, source } => write_io(f, op, path, source),
             Error::DiskFull { path } => write!(
                 f,
                 "no space left on the device while writing {}; reads go on; free some space, then \
@@ -377,6 +380,18 @@ impl fmt::Display for Error {
             Error::Closed => f.write_str("the database is closed"),
         }
     }
+}
+
+fn write_io(f: &mut fmt::Formatter<'_>, op: &str, path: &Path, source: &io::Error) -> fmt::Result {
+    write!(f, "could not {op} {}: {source}", path.display())?;
+    match is_of_too_many_files(source) {
+        true => f.write_str("; close files, or raise the limit (ulimit -n)"),
+        false => Ok(()),
+    }
+}
+
+fn is_of_too_many_files(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
 fn write_space(f: &mut fmt::Formatter<'_>, limit: u64, used: u64, needed: u64) -> fmt::Result {

@@ -9,6 +9,7 @@
 use super::account::Account;
 use super::changes::{Change, Changes};
 use super::counted::Counted;
+use super::handles::Handles;
 use super::ledger::{Ledger, Payer};
 use super::process::{self, Process};
 use super::{DirEntry, Fs, Lock, ReadFile, WriteFile};
@@ -169,7 +170,8 @@ impl Drop for Ending<'_> {
 
 /// A file system as one database uses it: nothing is changed on it by another process than the one
 /// that opened the database, and nothing in the database's directory once that is closed; a failed
-/// sync of that directory poisons the guard, and what its files take is counted.
+/// sync of that directory poisons the guard, and what its files take is counted. Where too many
+/// files are open, those that are not in use are closed.
 #[derive(Clone)]
 pub struct GuardedFs {
     inner: Arc<dyn Fs>,
@@ -178,6 +180,7 @@ pub struct GuardedFs {
     guard: Arc<Guard>,
     ledger: Arc<Ledger>,
     payer: Payer,
+    handles: Handles,
 }
 
 impl GuardedFs {
@@ -190,6 +193,7 @@ impl GuardedFs {
             guard,
             ledger: Arc::default(),
             payer: Payer::Engine,
+            handles: Handles::default(),
         }
     }
 
@@ -201,6 +205,11 @@ impl GuardedFs {
     /// What the database's files take.
     pub fn ledger(&self) -> &Arc<Ledger> {
         &self.ledger
+    }
+
+    /// Who can close files that are not in use.
+    pub fn handles(&self) -> &Handles {
+        &self.handles
     }
 
     /// The way to change the file `path`, or, of another directory, what is there: nobody waits for
@@ -249,23 +258,26 @@ impl std::ops::Deref for Changing<'_> {
 
 impl Fs for GuardedFs {
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        let file = self.changing(path)?.create(path)?;
+        let inner = self.changing(path)?;
+        let file = self.handles.open(|| inner.create(path))?;
         Ok(self.counted(path, file, |ledger| Account::created(ledger, path)))
     }
 
     fn create_log(&self, path: &Path, pace: u64) -> Result<Box<dyn WriteFile>> {
-        let file = self.changing(path)?.create_log(path, pace)?;
+        let inner = self.changing(path)?;
+        let file = self.handles.open(|| inner.create_log(path, pace))?;
         Ok(self.counted(path, file, |ledger| Account::created(ledger, path)))
     }
 
     fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        let file = self.changing(path)?.append(path)?;
+        let inner = self.changing(path)?;
+        let file = self.handles.open(|| inner.append(path))?;
         let bytes = file.len();
         Ok(self.counted(path, file, |ledger| Account::reopened(ledger, path, bytes)))
     }
 
     fn open(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
-        self.inner.open(path)
+        self.handles.open(|| self.inner.open(path))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
@@ -289,7 +301,7 @@ impl Fs for GuardedFs {
     }
 
     fn list(&self, dir: &Path) -> Result<Vec<DirEntry>> {
-        self.inner.list(dir)
+        self.handles.open(|| self.inner.list(dir))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {
@@ -302,14 +314,17 @@ impl Fs for GuardedFs {
 
     fn sync_dir(&self, dir: &Path) -> Result<()> {
         let inner = self.changing(dir)?;
+        // One that could not be opened was not synced: nothing is lost yet.
+        let sync = || self.handles.open(|| inner.sync_dir(dir));
         if dir != self.dir {
-            return inner.sync_dir(dir);
+            return sync();
         }
-        self.gate.pass(&self.guard, || inner.sync_dir(dir))
+        self.gate.pass(&self.guard, sync)
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn Lock>> {
-        self.changing(path)?.lock(path)
+        let inner = self.changing(path)?;
+        self.handles.open(|| inner.lock(path))
     }
 
     fn lock_shared(&self, path: &Path) -> Result<Box<dyn Lock>> {
@@ -322,6 +337,14 @@ impl Fs for GuardedFs {
 
     fn allocated_bytes(&self, path: &Path) -> Result<u64> {
         self.inner.allocated_bytes(path)
+    }
+
+    fn absolute(&self, path: &Path) -> Result<PathBuf> {
+        self.inner.absolute(path)
+    }
+
+    fn files_open_max(&self) -> Option<u64> {
+        self.inner.files_open_max()
     }
 }
 

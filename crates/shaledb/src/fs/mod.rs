@@ -5,7 +5,8 @@
 //!
 //! What a caller may rely on, and no more: appended bytes are durable after [`WriteFile::sync`];
 //! a created, renamed, linked or removed name is durable after [`Fs::sync_dir`] of its directory.
-//! All paths are absolute or relative to the process; every error names the path.
+//! All paths are absolute or relative to the process (see [`Fs::absolute`]); every error names the
+//! path.
 
 mod file;
 mod system;
@@ -13,6 +14,7 @@ mod clock;
 mod files;
 #[cfg_attr(doc, doc(hidden))]
 pub mod process;
+mod cgroup;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
@@ -30,6 +32,7 @@ pub mod ledger;
 pub mod account;
 mod changes;
 mod counted;
+mod handles;
 #[cfg_attr(doc, doc(hidden))]
 pub mod guard;
 #[cfg_attr(doc, doc(hidden))]

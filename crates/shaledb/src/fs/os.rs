@@ -5,7 +5,7 @@
 //! failed one's tail and never leaves a hole; a read that meets the end of the file is damage, not
 //! a short answer. Hints (prefetch, early write-back) exist on Linux and are nothing elsewhere.
 
-use super::{Clock, DirEntry, Fs, Lock, ReadFile, Syncer, WriteFile};
+use super::{Clock, DirEntry, Fs, Lock, ReadFile, Syncer, WriteFile, cgroup};
 #[cfg(target_os = "linux")]
 use super::{linux, log_file};
 use crate::base::error::{Error, Result};
@@ -308,6 +308,20 @@ impl Fs for OsFs {
     fn allocated_bytes(&self, path: &Path) -> Result<u64> {
         Ok(fs::metadata(path).map_err(|e| Error::io("stat", path, e))?.blocks() * 512)
     }
+
+    fn absolute(&self, path: &Path) -> Result<PathBuf> {
+        // The empty path means this directory, as in `sync_dir`.
+        let name = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        std::path::absolute(name).map_err(|e| Error::io("find the directory of", path, e))
+    }
+
+    fn files_open_max(&self) -> Option<u64> {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the pointer is valid for the call.
+        let asked = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
+        #[allow(clippy::unnecessary_cast)] // The field's width differs between systems.
+        (asked && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as u64)
+    }
 }
 
 /// Elsewhere than on Linux there is nothing to tell the system in advance.
@@ -358,15 +372,12 @@ impl Clock for OsClock {
     }
 }
 
-/// The memory this process may use, in bytes: the machine's, or less where a cgroup bounds it;
-/// 1 GiB where neither can be found out.
+/// The memory this process may use, in bytes: the machine's, or less where its control groups bound
+/// it; 1 GiB where neither can be found out.
 pub fn memory_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_memory(&text));
-    let bounds = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-    let bound = bounds
-        .iter()
-        .filter_map(|name| fs::read_to_string(name).ok()?.trim().parse::<u64>().ok())
-        .min();
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let bound = cgroup::memory_limit(&groups, |file| fs::read_to_string(file).ok());
     machine.unwrap_or(1 << 30).min(bound.unwrap_or(u64::MAX))
 }
 

@@ -2,7 +2,7 @@
 
 use super::file::{ReadFile, WriteFile};
 use crate::base::error::Result;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// One name in a directory; see [`Fs::list`].
@@ -246,4 +246,29 @@ pub trait Fs: Send + Sync {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     fn allocated_bytes(&self, path: &Path) -> Result<u64>;
+
+    /// A path that goes on naming the same file when the process changes its directory. It is asked
+    /// for once, when a database is opened. The default is for a file system that knows no such
+    /// directory; one that hands relative paths on to another hands this on too.
+    ///
+    /// ```
+    /// let fs = shaledb::Env::os().fs;
+    /// assert_eq!(fs.absolute("a".as_ref())?, std::env::current_dir().unwrap().join("a"));
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn absolute(&self, path: &Path) -> Result<PathBuf> {
+        Ok(path.to_owned())
+    }
+
+    /// How many files the process may have open, if there is a bound: a database keeps a part of
+    /// that open. It is asked for once, when a database is opened. The default is for a file system
+    /// without one.
+    ///
+    /// ```
+    /// assert!(shaledb::Env::os().fs.files_open_max().is_none_or(|files| files > 2));
+    /// assert!(shaledb::Env::memory().fs.files_open_max().is_none());
+    /// ```
+    fn files_open_max(&self) -> Option<u64> {
+        None
+    }
 }

@@ -57,6 +57,8 @@ pub fn repair(
     let fs = &*options.env.fs;
     options.config.validate()?;
     let files = list(&options.env, from)?;
+    // It takes long, and the process may change its directory meanwhile.
+    let from = &fs.absolute(from)?;
     let _lock = lock(fs, from)?;
     make_whole(fs, to, "repaired database", |to| write(from, &files, to, options, progress))
 }
@@ -90,6 +92,7 @@ pub fn examine(
     progress: &mut dyn FnMut(RepairProgress),
 ) -> Result<RepairReport> {
     let files = list(env, from)?;
+    let from = &env.fs.absolute(from)?;
     let _lock = lock(&*env.fs, from)?;
     let mut report = RepairReport::default();
     read(env, from, &files, &mut report, progress)?;

@@ -20,8 +20,11 @@ use crate::fs::process::{self, Process};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
-/// How many table files are open at once, at most.
+/// How many table files are open at once, at most; less where the process may have few files open,
+/// of which the database takes this part, but for so many that it can work.
 pub const FILES_OPEN_MAX: usize = 512;
+const FILES_OPEN_PART: u64 = 4;
+const FILES_OPEN_MIN: u64 = 8;
 /// Indexes and filters may take this share of the memory, in percent.
 const META_PERCENT_MAX: u64 = 40;
 
@@ -81,7 +84,10 @@ struct Ring {
 impl TableEnv {
     /// For one database, with `memory_bytes` to divide.
     pub fn new(env: Env, memory_bytes: u64, recorder: Arc<Recorder>) -> Arc<TableEnv> {
-        TableEnv::with_files_open_max(env, memory_bytes, recorder, FILES_OPEN_MAX)
+        let files = env.fs.files_open_max().map_or(FILES_OPEN_MAX, |files| {
+            (files / FILES_OPEN_PART).clamp(FILES_OPEN_MIN, FILES_OPEN_MAX as u64) as usize
+        });
+        TableEnv::with_files_open_max(env, memory_bytes, recorder, files)
     }
 
     pub(super) fn with_files_open_max(
@@ -237,6 +243,25 @@ impl TableEnv {
             ring.turn(&mut seen, |table| table.close_unused());
         }
         drop(ring);
+    }
+
+    /// Closes half of the files that are open, those first that were not used lately; whether there
+    /// were any that are in nobody's hands. For who cannot open another.
+    pub fn close_unused_files(&self) -> bool {
+        let mut seen = Vec::new();
+        let Some(mut ring) = self.ring(&self.files) else { return false };
+        // Those that are no more have closed their files.
+        ring.tables.retain(|table| table.strong_count() > 0);
+        let before = ring.tables.len();
+        // Twice around takes from every table that is not in use this very moment.
+        let mut turns = 2 * before;
+        while ring.tables.len() > before / 2 && turns > 0 {
+            ring.turn(&mut seen, |table| table.close_unused());
+            turns -= 1;
+        }
+        let closed = ring.tables.len() < before;
+        drop(ring);
+        closed
     }
 
     /// Notes that `table` has loaded its index; empties others if they take too much memory.

@@ -21,7 +21,8 @@ impl Db {
     }
 
     /// Opens the database in the directory `path`, creating it if there is none (and
-    /// [`Config::create`] is set), and recovers what was committed.
+    /// [`Config::create`] is set), and recovers what was committed. A relative path means what it
+    /// means now, also when the process changes its directory afterwards.
     ///
     /// # Errors
     /// [`Error::Locked`] if it is open already, here or in another process;

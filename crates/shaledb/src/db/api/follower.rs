@@ -71,8 +71,11 @@ impl Db {
     }
 
     /// Moves a follower on to what the writer has committed by now; answers with the
-    /// sequence number that it shows, as [`Snapshot::seq`](crate::Snapshot::seq). Snapshots and
-    /// scans go on reading what they have seen. Its cost is that of what has been written since.
+    /// sequence number that it shows, as [`Snapshot::seq`](crate::Snapshot::seq). Snapshots, scans
+    /// and plain reads of transactions go on reading what they have seen. Those at
+    /// [`Isolation::ReadCommitted`](crate::Isolation::ReadCommitted) move on, and so do locking
+    /// reads but for [`Isolation::Serializable`](crate::Isolation::Serializable). Its cost is that
+    /// of what has been written since.
     ///
     /// The number goes back in two cases. The writer met a full disk in the middle of a group of
     /// commits, which all failed, and the follower had seen some of them. Or a refresh has failed,

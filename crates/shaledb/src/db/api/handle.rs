@@ -35,7 +35,7 @@ pub struct Db {
 
 impl std::fmt::Debug for Db {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Db({:?})", self.handle.core.dir)
+        write!(f, "Db({:?})", self.handle.core.given)
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Handle {
 
 impl Handle {
     pub fn path(&self) -> &Path {
-        &self.core.dir
+        &self.core.given
     }
 
     pub fn close(&self) -> Result<()> {
@@ -71,7 +71,7 @@ impl Drop for Handle {
         if self.core.guard.is_foreign() {
             self.threads.lock().forget();
         } else if let Err(error) = self.close() {
-            tracing::warn!(database = %self.core.dir.display(), %error, "closing failed");
+            tracing::warn!(database = %self.core.given.display(), %error, "closing failed");
         }
     }
 }

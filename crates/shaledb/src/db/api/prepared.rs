@@ -6,6 +6,7 @@ use crate::base::error::Error;
 use crate::base::error::Result;
 use crate::base::sync::Arc;
 use crate::db::options::WriteOptions;
+use std::ops::Bound;
 
 /// A transaction that was prepared and is to be committed or rolled back, by
 /// [`Transaction::prepare`](crate::Transaction::prepare) or, after the database was opened anew, by
@@ -162,5 +163,57 @@ impl Db {
         core.guard.check_process()?;
         let names: Vec<Vec<u8>> = core.prepared.lock().keys().cloned().collect();
         Ok(names.iter().map(|xid| Prepared::new(self.handle.clone(), xid)).collect())
+    }
+
+    /// What is prepared under this name and not decided, if anything is. It costs the same however
+    /// many there are.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// txn.put(&tree, b"a", b"1")?;
+    /// drop(txn.prepare(b"order 17")?);
+    /// assert!(db.prepared_named(b"order 18")?.is_none());
+    /// let prepared = db.prepared_named(b"order 17")?.unwrap();
+    /// prepared.commit(shaledb::WriteOptions::SYNC)?;
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn prepared_named(&self, xid: &[u8]) -> Result<Option<Prepared>> {
+        self.first_prepared((Bound::Included(xid), Bound::Included(xid)))
+    }
+
+    /// The first of those that are prepared and not decided whose name comes after `xid` in the
+    /// order of bytes; with `None` the first of all. So all are found one by one, also if they are
+    /// decided meanwhile, each at the same cost however many there are.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// for name in ["order 17", "order 18"] {
+    ///     let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    ///     txn.put(&tree, name.as_bytes(), b"1")?;
+    ///     drop(txn.prepare(name.as_bytes())?);
+    /// }
+    /// let mut last = None;
+    /// while let Some(prepared) = db.prepared_after(last.as_deref())? {
+    ///     last = Some(prepared.xid().to_vec());
+    ///     prepared.commit(shaledb::WriteOptions::SYNC)?;
+    /// }
+    /// assert_eq!(last.unwrap(), b"order 18");
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn prepared_after(&self, xid: Option<&[u8]>) -> Result<Option<Prepared>> {
+        self.first_prepared((xid.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded))
+    }
+
+    fn first_prepared(&self, names: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<Option<Prepared>> {
+        let core = self.core();
+        core.check_open()?;
+        core.guard.check_process()?;
+        let found = core.prepared.lock().range::<[u8], _>(names).next().map(|(xid, _)| xid.clone());
+        Ok(found.map(|xid| Prepared { handle: self.handle.clone(), xid }))
     }
 }

@@ -16,6 +16,7 @@ use crate::db::core::Core;
 use crate::db::ingest::Held;
 use crate::read::Changes;
 use crate::state::TreeState;
+use crate::version::TreeId;
 use crate::version::edit::TreeEdit;
 use std::time::Duration;
 
@@ -53,12 +54,26 @@ impl Rounds {
             let what = format!("a range of tree `{name}` was deleted; delete entry by entry there");
             return Err(Error::InvalidArgument(what));
         }
-        Ok(ChangeRound { core: core.clone(), state, after: self.after, snapshot, _held })
+        let (core, tree, after) = (core.clone(), inner.id, self.after);
+        Ok(ChangeRound { core, tree, state, after, snapshot, _held })
     }
 
-    /// Takes the changes of a round: those that are in tables leave the tree.
+    /// Takes the changes of a round: those that are in tables leave the tree. It must be the next
+    /// one: else changes that no round has would leave with them.
     pub fn end(&mut self, round: ChangeRound) -> Result<()> {
         let inner = &self.tree.inner;
+        let is_ours = Arc::ptr_eq(&round.core, self.core()) && round.tree == inner.id;
+        if !is_ours || round.after != self.after {
+            let why = match is_ours {
+                true => "another round has ended since it began",
+                false => "it is of another tracker",
+            };
+            return Err(Error::InvalidArgument(format!(
+                "the round cannot end for tree `{}`: {why}; nothing was changed; begin a new \
+                 round, and copy what that has",
+                self.tree.name()
+            )));
+        }
         self.after = round.snapshot.seq();
         // Until here it needs its state, and from here the hold.
         let ChangeRound { state, _held, .. } = round;
@@ -88,6 +103,8 @@ impl Rounds {
 /// ```
 pub struct ChangeRound {
     core: Arc<Core>,
+    /// The tree of changes.
+    tree: TreeId,
     state: Arc<TreeState>,
     after: SeqNo,
     snapshot: Snapshot,
@@ -326,7 +343,8 @@ impl ChangeTracker {
     /// The copy has what the round has. (A round that is dropped instead comes again.)
     ///
     /// # Errors
-    /// What the disk fails with. The copy is of no use then.
+    /// [`Error::InvalidArgument`] if the round is of another tracker, or another one has ended
+    /// since it began: then nothing is done. What the disk fails with: the copy is of no use then.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };

@@ -42,7 +42,10 @@ pub(crate) struct Core {
     pub env: Env,
     /// The file system of `env`, for files that others pay for.
     door: GuardedFs,
+    /// Its directory, whatever that of the process becomes.
     pub dir: PathBuf,
+    /// The same as the user gave it.
+    pub given: PathBuf,
     pub settings: Settings,
     pub read_only: bool,
     /// Whether background work is stepped by the caller instead of threads.
@@ -102,20 +105,26 @@ impl Core {
     /// A database without trees and without a log, as its manifest describes it.
     pub fn new(
         (env, door): (Env, GuardedFs),
-        dir: &Path,
+        dir: PathBuf,
+        given: &Path,
         settings: Settings,
         recovered: &Recovered,
         guard: Arc<Guard>,
     ) -> Core {
         let recorder = Arc::new(Recorder::new());
         let tables = TableEnv::new(env.clone(), settings.memory_bytes, recorder.clone());
+        let of_tables = Arc::downgrade(&tables);
+        door.handles().close_by(move || {
+            of_tables.upgrade().is_some_and(|tables| tables.close_unused_files())
+        });
         let opened_at = env.clock.now_nanos();
         // A lock for every few hundred bytes of data that is in memory.
         let locks = LockTable::new(settings.memory_bytes / 16);
         Core {
             env,
             door,
-            dir: dir.to_owned(),
+            dir,
+            given: given.to_owned(),
             settings,
             read_only: false,
             stepped: false,

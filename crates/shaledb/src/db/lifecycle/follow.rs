@@ -49,19 +49,20 @@ pub(crate) struct Follower {
 
 /// Opens a database that another process writes.
 pub(crate) fn open_follower(
-    dir: &Path,
+    given: &Path,
     config: &Config,
     env: Env,
 ) -> Result<(Arc<Core>, Follower)> {
     config.validate()?;
-    super::unfinished::refuse(dir)?;
+    super::unfinished::refuse(given)?;
+    let dir = env.fs.absolute(given)?;
     if !env.fs.exists(&dir.join(CURRENT))? {
-        return Err(Error::NoDatabase(dir.to_owned()));
+        return Err(Error::NoDatabase(given.to_owned()));
     }
     let settings = Settings::resolve(config, os::memory_bytes(), cores());
-    let guard = Arc::new(Guard::new(dir));
-    let door = GuardedFs::new(env.fs.clone(), dir, guard.clone());
-    let mut core = Core::new((env, door), dir, settings, &Recovered::default(), guard);
+    let guard = Arc::new(Guard::new(given));
+    let door = GuardedFs::new(env.fs.clone(), &dir, guard.clone());
+    let mut core = Core::new((env, door), dir, given, settings, &Recovered::default(), guard);
     core.read_only = true;
     let shown = Arc::new(ArcSwap::from_pointee(FollowedView { seq: 0, states: BTreeMap::new() }));
     core.followed = Some(shown.clone());
@@ -83,8 +84,8 @@ impl Follower {
     /// Moves on to what the writer has committed by now.
     pub fn refresh(&self, core: &Core) -> Result<SeqNo> {
         self.read_on(core).map_err(|error| {
-            let Error::Io { op, path, source } = &error else { return error };
-            if source.raw_os_error() != Some(libc::EMFILE) {
+            let Error::Io { op, path, .. } = &error else { return error };
+            if !error.is_of_too_many_files() {
                 return error;
             }
             let what = "too many open files: a follower, and a reader without the database's \

@@ -37,17 +37,19 @@ pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<
     open_valid(dir, config, options).map_err(space::refused)
 }
 
-fn open_valid(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<Core>> {
+fn open_valid(given: &Path, config: &Config, options: OpenOptions) -> Result<Arc<Core>> {
     let OpenOptions { env, background, read_only } = options;
-    let guard = Arc::new(Guard::new(dir));
+    // A process that changes its directory would read, truncate and remove another's files.
+    let dir = &env.fs.absolute(given)?;
+    let guard = Arc::new(Guard::new(given));
     let door = GuardedFs::new(env.fs, dir, guard.clone());
     let fs: Arc<dyn Fs> = Arc::new(door.clone());
     let env = Env { fs: fs.clone(), ..env };
     if !fs.exists(&dir.join(CURRENT))? {
         if read_only || !config.create {
-            return Err(Error::NoDatabase(dir.to_owned()));
+            return Err(Error::NoDatabase(given.to_owned()));
         }
-        crate::fs::create_dirs(&*fs, dir)?;
+        crate::fs::create_dirs(&*fs, given)?;
     }
     let lock = match read_only {
         false => fs.lock(&dir.join(LOCK))?,
@@ -56,7 +58,7 @@ fn open_valid(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<C
             // at any time, so its files are held.
             Err(error @ Error::Io { .. }) => {
                 tracing::warn!(%error, "the database is read without its lock");
-                return super::follow::open_without_lock(dir, config, env);
+                return super::follow::open_without_lock(given, config, env);
             }
             other => other?,
         },
@@ -75,7 +77,7 @@ fn open_valid(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<C
     check_log_end(dir, &recovered, &files)?;
 
     let settings = Settings::resolve(config, os::memory_bytes(), cores());
-    let mut core = Core::new((env, door), dir, settings, &recovered, guard);
+    let mut core = Core::new((env, door), dir.clone(), given, settings, &recovered, guard);
     core.read_only = read_only;
     core.stepped = background == Background::Stepped;
     core.lock = Mutex::new(Some(lock));

@@ -35,12 +35,15 @@ pub fn make<T>(
     fill: impl FnOnce(&Path) -> Result<T>,
 ) -> Result<T> {
     refuse(to)?;
-    let (Some(name), Some(parent)) = (to.file_name(), to.parent()) else {
+    let Some(mut beside) = to.file_name().map(ToOwned::to_owned) else {
         return Err(Error::InvalidArgument(format!(
             "{} does not end in a name that a {what} could have; name a new directory",
             to.display()
         )));
     };
+    // It takes long, and the process may change its directory meanwhile.
+    let to = &fs.absolute(to)?;
+    let parent = to.parent().unwrap_or(to);
     // Gone before there is any work that could be lost.
     let was_there = fs.exists(to)?;
     if was_there {
@@ -58,7 +61,6 @@ pub fn make<T>(
             ))
         })?;
     }
-    let mut beside = name.to_owned();
     beside.push(UNFINISHED);
     let beside = parent.join(beside);
     let parents = fs::create_dirs(fs, parent)?;

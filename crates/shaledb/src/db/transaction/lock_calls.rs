@@ -5,7 +5,7 @@ use super::txn::Transaction;
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
 use crate::db::api::Tree;
-use crate::txn::{Lock, Mode, Refusal, Span, Wait};
+use crate::txn::{Interrupt, Lock, Mode, Refusal, Span, Wait};
 use crate::version::TreeId;
 
 impl Transaction {
@@ -18,6 +18,48 @@ impl Transaction {
         } else {
             Wait::Nanos(nanos)
         }
+    }
+
+    /// From now on `interrupt` ends its waits for locks while it is set.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let stop = shaledb::Interrupt::default();
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// txn.set_interrupt(&stop);
+    /// txn.put(&tree, b"a", b"1")?; // nobody is in the way: the flag does not matter
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn set_interrupt(&mut self, interrupt: &Interrupt) {
+        self.owner.interrupt = Some(interrupt.clone());
+    }
+
+    /// Undoes [`Transaction::set_interrupt`]: from now on nothing but its time limit ends its waits
+    /// for locks.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// use shaledb::{Error, Interrupt, TransactionOptions};
+    /// use std::time::Duration;
+    ///
+    /// let mut holder = db.begin(TransactionOptions::default())?;
+    /// holder.put(&tree, b"a", b"1")?;
+    /// let stop = Interrupt::default();
+    /// let lock_timeout = Duration::from_millis(1);
+    /// let mut txn = db.begin(TransactionOptions { lock_timeout, ..Default::default() })?;
+    /// txn.set_interrupt(&stop);
+    /// stop.set(true);
+    /// assert!(matches!(txn.put(&tree, b"a", b"2"), Err(Error::Interrupted { .. })));
+    /// txn.clear_interrupt();
+    /// assert!(matches!(txn.put(&tree, b"a", b"2"), Err(Error::LockTimeout { .. })));
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn clear_interrupt(&mut self) {
+        self.owner.interrupt = None;
     }
 
     /// How long its calls wait for a lock from now on; zero does not wait. So a statement that is

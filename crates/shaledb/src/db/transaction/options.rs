@@ -32,7 +32,8 @@ pub enum Isolation {
     #[default]
     RepeatableRead,
     /// As if transactions ran one after the other. Reads lock what they read, rows or no rows.
-    /// Those of an optimistic transaction are checked at commit.
+    /// Those of an optimistic transaction are checked at commit. On a follower all reads see what
+    /// it showed when the transaction began.
     Serializable,
 }
 

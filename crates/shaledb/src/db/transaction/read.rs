@@ -264,10 +264,10 @@ impl Transaction {
     }
 
     /// What reads of locked keys see: the newest, asked for when the locks are held, since whoever
-    /// held one before has let go of it after his commit was visible. An optimistic transaction
+    /// held one before has let go of it after his commit was visible. A transaction of one view
     /// sees its snapshot.
-    fn locked_view(&self) -> Option<&Snapshot> {
-        if self.is_optimistic() { self.snapshot.as_ref() } else { None }
+    pub(super) fn locked_view(&self) -> Option<&Snapshot> {
+        if self.has_one_view() { self.snapshot.as_ref() } else { None }
     }
 
     /// The newest values of several keys that the transaction has locked, shared or exclusive: what

@@ -10,7 +10,7 @@ use crate::read::conflict::{self, Scope};
 use crate::txn::deadlock::Report;
 use crate::txn::reads::ReadSet;
 use crate::txn::write_set::{Mark, WriteSet};
-use crate::txn::{About, Interrupt, KeysMark, Lock, Owner, Span};
+use crate::txn::{About, KeysMark, Lock, Owner, Span};
 use crate::version::TreeId;
 use std::collections::BTreeMap;
 
@@ -60,6 +60,8 @@ pub struct Transaction {
     /// Whether a value may be large enough for a blob file.
     pub(super) large: bool,
     pub(super) snapshot: Option<Snapshot>,
+    /// Whether it is serializable and on a follower.
+    follows: bool,
     /// What the present statement sees, at read committed, once it has read.
     pub(super) statement: Option<Snapshot>,
     /// Whether statements are told of, at read committed.
@@ -175,6 +177,8 @@ impl Db {
             )));
         }
         let optimistic = options.concurrency == Concurrency::Optimistic;
+        // Its locks do not keep the writer of another process from moving what it reads.
+        let follows = core.followed.is_some() && options.isolation == Isolation::Serializable;
         Ok(Transaction {
             handle: self.handle.clone(),
             options,
@@ -188,7 +192,8 @@ impl Db {
             reads_for_update: false,
             trees: BTreeMap::new(),
             large: false,
-            snapshot: optimistic.then(|| Snapshot::take(core)),
+            snapshot: (optimistic || follows).then(|| Snapshot::take(core)),
+            follows,
             statement: None,
             has_statements: false,
             savepoints: Vec::new(),
@@ -234,22 +239,6 @@ impl Transaction {
     /// ```
     pub fn writes(&self) -> u64 {
         self.writes.count()
-    }
-
-    /// From now on `interrupt` ends its waits for locks while it is set.
-    ///
-    /// ```
-    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
-    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
-    /// # let tree = db.tree_or_create("t")?;
-    /// let stop = shaledb::Interrupt::default();
-    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
-    /// txn.set_interrupt(&stop);
-    /// txn.put(&tree, b"a", b"1")?; // nobody is in the way: the flag does not matter
-    /// # Ok::<(), shaledb::Error>(())
-    /// ```
-    pub fn set_interrupt(&mut self, interrupt: &Interrupt) {
-        self.owner.interrupt = Some(interrupt.clone());
     }
 
     /// At [`Isolation::ReadCommitted`] all plain reads from now on, until the next call of this,
@@ -511,6 +500,11 @@ impl Transaction {
 
     pub(super) fn is_optimistic(&self) -> bool {
         self.options.concurrency == Concurrency::Optimistic
+    }
+
+    /// Whether locking reads see the snapshot that it began with, too.
+    pub(super) fn has_one_view(&self) -> bool {
+        self.is_optimistic() || self.follows
     }
 
     /// Refuses to write what was changed since the snapshot, if there is one.

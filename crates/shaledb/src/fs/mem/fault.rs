@@ -79,6 +79,8 @@ pub enum Fault {
     /// Of an append about half lands before there is no more space. Other calls fail as with
     /// [`Fault::Full`].
     ShortFull,
+    /// The process has as many files open as it may: nothing happens. For calls that open one.
+    NoHandle,
 }
 
 /// How often each kind of call was made.
@@ -211,6 +213,10 @@ impl Faults {
             Fault::Full | Fault::ShortFull => Err(Error::DiskFull { path: path.to_owned() }),
             Fault::Io | Fault::Short | Fault::ReportOne => {
                 let source = Arc::new(io::Error::other("injected fault"));
+                Err(Error::Io { op: call.op(), path: path.to_owned(), source })
+            }
+            Fault::NoHandle => {
+                let source = Arc::new(io::Error::from_raw_os_error(libc::EMFILE));
                 Err(Error::Io { op: call.op(), path: path.to_owned(), source })
             }
         }

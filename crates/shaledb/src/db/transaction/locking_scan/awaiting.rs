@@ -138,6 +138,9 @@ impl LockingScan {
     /// anew.
     pub(super) fn is_current(&mut self, from: &[u8], end: Option<&[u8]>) -> Result<bool> {
         let Some(rows) = &self.rows else { return Ok(false) };
+        if self.has_one_view {
+            return Ok(true);
+        }
         let since = rows.snapshot.seq();
         // What is on its way into memtables a new look would not show either.
         if self.tree.core().visible.load(Ordering::Acquire) <= since {

@@ -63,6 +63,7 @@ impl Transaction {
             upper,
             fill_cache: options.fill_cache,
             mode,
+            has_one_view: self.has_one_view(),
             skips: false,
             peeks: false,
             unlocked: false,
@@ -328,9 +329,9 @@ impl LockingScan {
     /// The rows as they are now, or were not long ago.
     fn rows(&mut self, transaction: &Transaction) -> Result<&mut Scan> {
         if self.rows.is_none() {
-            let own_view = if transaction.is_optimistic() { &transaction.snapshot } else { &None };
             let state = self.tree.inner.state.load_full();
-            let snapshot = own_view.clone().unwrap_or_else(|| Snapshot::take(transaction.core()));
+            let own_view = transaction.locked_view().cloned();
+            let snapshot = own_view.unwrap_or_else(|| Snapshot::take(transaction.core()));
             let options = ScanOptions {
                 lower: Some(self.lower.clone()),
                 upper: self.upper.clone(),
@@ -349,7 +350,7 @@ impl LockingScan {
 
     /// Before a step.
     fn renew(&mut self, transaction: &Transaction) {
-        if std::mem::take(&mut self.renews) && !transaction.is_optimistic() {
+        if std::mem::take(&mut self.renews) && !transaction.has_one_view() {
             self.rows = None;
         }
     }

@@ -47,6 +47,8 @@ pub struct LockingScan {
     pub(super) upper: Option<Vec<u8>>,
     pub(super) fill_cache: bool,
     pub(super) mode: LockMode,
+    /// Whether it shows its transaction's snapshot: then others change nothing of it.
+    pub(super) has_one_view: bool,
     pub(super) skips: bool,
     pub(super) peeks: bool,
     pub(super) write_set: Option<WriteSetSources>,
