@@ -202,7 +202,8 @@ typedef enum {
   // Nothing, but the key must have a value, own writes included: it is locked shared, and looked
   // at as it is now. The value is not used.
   SHALE_ACTION_REQUIRE = 6,
-  // As shale_txn_delete_unlocked; the value is not used.
+  // As SHALE_ACTION_DELETE, but as shale_txn_put_unlocked without a lock, and without a look at
+  // whether the key has been changed.
   SHALE_ACTION_DELETE_UNLOCKED = 7,
 } shale_action;
 
@@ -1095,14 +1096,6 @@ shale_error *shale_txn_put_unlocked(shale_txn *txn,
                                     size_t key_len,
                                     const void *value,
                                     size_t value_len);
-
-// As shale_txn_delete of one key, but as shale_txn_put_unlocked without a lock and without a look
-// at whether the key has been changed.
-SHALE_MUST_USE
-shale_error *shale_txn_delete_unlocked(shale_txn *txn,
-                                       const shale_tree *tree,
-                                       const void *key,
-                                       size_t key_len);
 
 // `wrote` becomes whether the transaction itself has written a key, or deleted it, and not undone
 // that; `changed` whether others have written it since the snapshot that plain reads of the

@@ -31,7 +31,8 @@ pub enum shale_action {
     /// Nothing, but the key must have a value, own writes included: it is locked shared, and looked
     /// at as it is now. The value is not used.
     SHALE_ACTION_REQUIRE = 6,
-    /// As shale_txn_delete_unlocked; the value is not used.
+    /// As SHALE_ACTION_DELETE, but as shale_txn_put_unlocked without a lock, and without a look at
+    /// whether the key has been changed.
     SHALE_ACTION_DELETE_UNLOCKED = 7,
 }
 
@@ -161,25 +162,6 @@ pub unsafe extern "C" fn shale_txn_put_unlocked(
         // SAFETY: live handles.
         let (tree, txn) = unsafe { (handle(tree, "tree")?, handle_mut(txn, "txn")?) };
         Ok(txn.txn.put_unlocked(&tree.tree, key, value)?)
-    })
-}
-
-/// As shale_txn_delete of one key, but as shale_txn_put_unlocked without a lock and without a look
-/// at whether the key has been changed.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_txn_delete_unlocked(
-    txn: *mut shale_txn,
-    tree: *const shale_tree,
-    key: *const c_void,
-    key_len: usize,
-) -> *mut shale_error {
-    guard(|| {
-        // SAFETY: bytes with their length.
-        let key = unsafe { bytes(key, key_len, "key") }?;
-        // SAFETY: live handles.
-        let (tree, txn) = unsafe { (handle(tree, "tree")?, handle_mut(txn, "txn")?) };
-        Ok(txn.txn.delete_unlocked(&tree.tree, key)?)
     })
 }
 

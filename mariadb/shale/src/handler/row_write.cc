@@ -40,8 +40,6 @@ shale_error *RowWrite::apply_one(const shale_operation &one, shale_bytes **exist
       return shale_txn_put(txn_, one.tree, one.key, one.key_len, one.value, one.value_len);
     case SHALE_ACTION_DELETE:
       return shale_txn_delete(txn_, one.tree, one.key, one.key_len, nullptr, 0);
-    case SHALE_ACTION_DELETE_UNLOCKED:
-      return shale_txn_delete_unlocked(txn_, one.tree, one.key, one.key_len);
     case SHALE_ACTION_PUT_UNLOCKED:
       return shale_txn_put_unlocked(txn_, one.tree, one.key, one.key_len, one.value,
                                     one.value_len);
@@ -72,7 +70,8 @@ Error RowWrite::apply(Refused *found) {
   if (operations_.empty()) return {};
   size_t place = 0;
   shale_bytes *existing = nullptr;
-  bool alone = operations_.size() == 1 && watched_ == nullptr && required_.empty();
+  bool alone = operations_.size() == 1 && watched_ == nullptr && required_.empty() &&
+               operations_[0].action != SHALE_ACTION_DELETE_UNLOCKED;
   Error error =
       consume_error(alone ? apply_one(operations_[0], &existing)
                           : shale_txn_apply(txn_, operations_.data(), operations_.size(), watched_,
