@@ -11,16 +11,16 @@ pub(crate) struct Batch {
     db: Held<shaledb::Db>,
     sync: bool,
     /// `None` when it has been committed or given up.
-    batch: Option<shaledb::Batch>,
+    batch: Option<Held<shaledb::Batch>>,
 }
 
 impl Batch {
     pub(crate) fn new(db: shaledb::Db, sync: bool) -> Batch {
-        Batch { db: Held::new(db), sync, batch: Some(shaledb::Batch::new()) }
+        Batch { db: Held::new(db), sync, batch: Some(Held::new(shaledb::Batch::new())) }
     }
 
     fn open(&mut self) -> PyResult<&mut shaledb::Batch> {
-        self.batch.as_mut().ok_or_else(|| Closed::new_err("the batch has ended"))
+        self.batch.as_deref_mut().ok_or_else(|| Closed::new_err("the batch has ended"))
     }
 }
 
@@ -42,7 +42,7 @@ impl Batch {
     }
 
     fn __len__(&self) -> usize {
-        self.batch.as_ref().map_or(0, shaledb::Batch::len)
+        self.batch.as_deref().map_or(0, shaledb::Batch::len)
     }
 
     /// One that fails has done nothing and can be tried again, unless nobody knows what was done.
@@ -50,7 +50,7 @@ impl Batch {
         let options = shaledb::WriteOptions { sync: self.sync };
         self.open()?;
         let Batch { db, batch, .. } = self;
-        let done = py.detach(|| batch.as_ref().map_or(Ok(()), |batch| db.write(batch, options)));
+        let done = py.detach(|| batch.as_deref().map_or(Ok(()), |batch| db.write(batch, options)));
         if matches!(done, Ok(()) | Err(shaledb::Error::Poisoned(_))) {
             self.batch = None;
         }

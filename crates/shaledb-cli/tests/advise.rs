@@ -230,7 +230,6 @@ fn rows_that_are_replaced_count_once() {
     assert!(said["words"].to_string().contains("Keys come again"));
 }
 
-/// A file appended to itself: half of its rows replace the others.
 /// Rows of a hundred devices, one device behind the other, for longer than a stretch.
 #[test]
 fn rows_of_one_key_behind_each_other_count_once() {
@@ -246,6 +245,7 @@ fn rows_of_one_key_behind_each_other_count_once() {
     }
 }
 
+/// A file appended to itself: half of its rows replace the others.
 #[test]
 fn the_same_keys_in_two_sorted_runs() {
     let rows: Vec<String> = lines(link).into_iter().take(40_000).collect();
@@ -626,7 +626,6 @@ fn a_folder_is_sampled_by_the_sizes_of_its_files() {
     assert_eq!((&all["seen"], &all["sample_rows"]), (&"all".into(), &small.len().into()));
 }
 
-/// Of dumps in a folder, each is a run: packed ones by their beginnings only.
 /// The first lines of many small files are a fifth of their bytes, in which there is no row.
 #[test]
 fn first_lines_are_no_rows() {
@@ -647,6 +646,7 @@ fn first_lines_are_no_rows() {
     assert!(said["seen"] == "spread" && (rows / 4800.0 - 1.0).abs() < 0.03, "{rows} of 4800");
 }
 
+/// Of dumps in a folder, each is a run: packed ones by their beginnings only.
 #[test]
 fn dumps_in_a_folder_may_have_the_same_keys() {
     let rows: Vec<String> = lines(link).into_iter().take(40_000).collect();

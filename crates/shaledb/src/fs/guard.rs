@@ -119,6 +119,8 @@ pub struct Gate {
 struct Syncs {
     started: u64,
     ended: u64,
+    /// The last that has synced: one may have been refused before it began.
+    done: u64,
 }
 
 impl Syncs {
@@ -131,24 +133,39 @@ impl Syncs {
 
 impl Gate {
     /// Makes what was written before this call durable: by `sync`, or by that of another who has
-    /// begun it since. A failure poisons the guard before anybody else goes on.
+    /// begun it since. A failure poisons the guard before anybody else goes on; but one to open what
+    /// is synced, for too many open files, is told, and who has waited for it syncs itself.
     pub fn pass(&self, guard: &Guard, sync: impl FnOnce() -> Result<()>) -> Result<()> {
-        guard.check()?;
-        let mut state = self.state.lock();
-        let wanted = state.started + 1;
-        while state.hold_up(wanted) {
-            state = self.ended.wait(state);
+        loop {
+            guard.check()?;
+            let mut state = self.state.lock();
+            let wanted = state.started + 1;
+            while state.hold_up(wanted) {
+                state = self.ended.wait(state);
+            }
+            let done = state.done >= wanted;
+            if state.ended >= wanted {
+                drop(state);
+                guard.check()?;
+                if done {
+                    return Ok(());
+                }
+                continue;
+            }
+            guard.check()?;
+            assert_eq!(state.started, state.ended, "one sync at a time");
+            assert_eq!(state.started + 1, wanted, "nobody has begun it since");
+            state.started = wanted;
+            drop(state);
+            let mut ending = Ending { gate: self, number: wanted, done: false };
+            let result = sync();
+            ending.done = result.is_ok();
+            return result.inspect_err(|error| {
+                if !error.is_of_too_many_files() {
+                    drop(guard.poison(error));
+                }
+            });
         }
-        if state.ended >= wanted {
-            return guard.check();
-        }
-        guard.check()?;
-        assert_eq!(state.started, state.ended, "one sync at a time");
-        assert_eq!(state.started + 1, wanted, "nobody has begun it since");
-        state.started = wanted;
-        drop(state);
-        let _ending = Ending { gate: self, number: wanted };
-        sync().inspect_err(|error| drop(guard.poison(error)))
     }
 }
 
@@ -156,6 +173,7 @@ impl Gate {
 struct Ending<'a> {
     gate: &'a Gate,
     number: u64,
+    done: bool,
 }
 
 impl Drop for Ending<'_> {
@@ -163,6 +181,9 @@ impl Drop for Ending<'_> {
         let mut state = self.gate.state.lock();
         debug_assert_eq!((state.started, state.ended + 1), (self.number, self.number));
         state.ended = self.number;
+        if self.done {
+            state.done = self.number;
+        }
         drop(state);
         self.gate.ended.notify_all();
     }

@@ -68,11 +68,11 @@ fn who_waits_shares_the_next_sync() {
 #[test]
 fn who_is_served_waits_for_no_later_sync() {
     // The third is under way.
-    let syncs = Syncs { started: 3, ended: 2 };
+    let syncs = Syncs { started: 3, ended: 2, done: 2 };
     assert!(!syncs.hold_up(2), "it has ended");
     assert!(syncs.hold_up(3) && syncs.hold_up(4));
     // Nobody syncs: who wants the next one makes it.
-    let syncs = Syncs { started: 3, ended: 3 };
+    let syncs = Syncs { started: 3, ended: 3, done: 3 };
     assert!(!syncs.hold_up(3) && !syncs.hold_up(4));
 }
 

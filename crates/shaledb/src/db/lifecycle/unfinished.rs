@@ -42,6 +42,7 @@ pub fn make<T>(
         )));
     };
     // It takes long, and the process may change its directory meanwhile.
+    let given = to;
     let to = &fs.absolute(to)?;
     let parent = to.parent().unwrap_or(to);
     // Gone before there is any work that could be lost.
@@ -63,7 +64,9 @@ pub fn make<T>(
     }
     beside.push(UNFINISHED);
     let beside = parent.join(beside);
-    let parents = fs::create_dirs(fs, parent)?;
+    // As they are given: those above are not looked at.
+    let made = fs::create_dirs(fs, given.parent().unwrap_or(given))?;
+    let parents = made.iter().map(|dir| fs.absolute(dir)).collect::<Result<Vec<_>>>()?;
     let build = || -> Result<T> {
         fs.create_dir_all(&beside)?;
         clear(fs, &beside, what)?;
