@@ -133,8 +133,8 @@ impl Syncs {
 
 impl Gate {
     /// Makes what was written before this call durable: by `sync`, or by that of another who has
-    /// begun it since. A failure poisons the guard before anybody else goes on; but one to open what
-    /// is synced, for too many open files, is told, and who has waited for it syncs itself.
+    /// begun it since. A failure poisons the guard before anybody else goes on; but one to open
+    /// what is synced, for too many open files, is told, and who has waited for it syncs itself.
     pub fn pass(&self, guard: &Guard, sync: impl FnOnce() -> Result<()>) -> Result<()> {
         loop {
             guard.check()?;
