@@ -150,7 +150,11 @@ impl<'de> Visitor<'de> for CodecVisitor {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> std::result::Result<Codec, E> {
-        text.parse().map_err(E::custom)
+        // Which setting it is, is said by who reads it.
+        text.parse().map_err(|error| match error {
+            Error::Config { what, .. } => E::custom(what),
+            other => E::custom(other),
+        })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Codec, A::Error> {
