@@ -1,23 +1,16 @@
 //! A process that changes its directory keeps the databases that it has opened by relative paths.
 //! A binary of its own, with one test: the directory is the whole process's.
 
+#[path = "common/small.rs"]
+mod small;
+
+use shaledb::Db;
 use shaledb::repair::{RepairOptions, repair};
-use shaledb::{Config, Db, TreeConfig};
+use small::small;
 use std::collections::BTreeMap;
 use std::env::set_current_dir;
 use std::fs;
 use std::path::Path;
-
-/// Tables and values are small, so that there are files of each kind.
-fn small() -> Config {
-    Config {
-        memory_bytes: 16 << 20,
-        memtable_bytes: 64 << 10,
-        table_bytes: 64 << 10,
-        tree: TreeConfig { blob_bytes: 4096, ..TreeConfig::default() },
-        ..Config::default()
-    }
-}
 
 const NAME: &str = "people.db";
 const ROWS: u32 = 3000;

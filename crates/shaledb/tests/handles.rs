@@ -1,19 +1,12 @@
 //! A process that may have few files open. A binary of its own, with one test: the limit is the
 //! whole process's.
 
-use shaledb::{Config, Db, TreeConfig};
-use std::fs;
+#[path = "common/small.rs"]
+mod small;
 
-/// Tables and values are small, so that there are many files.
-fn small() -> Config {
-    Config {
-        memory_bytes: 16 << 20,
-        memtable_bytes: 64 << 10,
-        table_bytes: 64 << 10,
-        tree: TreeConfig { blob_bytes: 4096, ..TreeConfig::default() },
-        ..Config::default()
-    }
-}
+use shaledb::Db;
+use small::small;
+use std::fs;
 
 /// Sets the limit of open files; answers with the one before.
 fn limit_files(files: u64) -> u64 {

@@ -1,20 +1,18 @@
 //! A small database on a disk in memory, and its files.
 
+mod small;
+
 use shaledb::fs::mem::MemFs;
 use shaledb::{Background, Config, Db, Env, OpenOptions, TreeConfig};
+use small::small;
 use std::sync::Arc;
 
 /// Memtables, tables and blobs are small, so that there are some of each.
 pub fn open_on(fs: &MemFs) -> shaledb::Result<Db> {
     let env = Env { fs: Arc::new(fs.clone()), ..Env::memory() };
     let options = OpenOptions { env, background: Background::Stepped, read_only: false };
-    let config = Config {
-        memory_bytes: 16 << 20,
-        memtable_bytes: 64 << 10,
-        table_bytes: 64 << 10,
-        tree: TreeConfig { block_bytes: 1024, blob_bytes: 4096, ..TreeConfig::default() },
-        ..Config::default()
-    };
+    let tree = TreeConfig { block_bytes: 1024, ..small().tree };
+    let config = Config { tree, ..small() };
     Db::open_in("/db", config, options)
 }
 
