@@ -263,14 +263,12 @@ bool CellSearch::next(std::string_view cell, std::string *found) const {
 void CellSearch::add_ranges(unsigned cell_class, const Box &box,
                             std::vector<CellRange> *ranges) const {
   unsigned level = 0;
-  uint64_t wide = 0, high = 0;
-  const auto measure = [&] {
-    wide = (box.x_max >> level) - (box.x_min >> level) + 1;
-    high = (box.y_max >> level) - (box.y_min >> level) + 1;
+  const auto are_many = [&] {
+    const uint64_t wide = (box.x_max >> level) - (box.x_min >> level) + 1;
+    const uint64_t high = (box.y_max >> level) - (box.y_min >> level) + 1;
+    return std::min(wide, high) > 2 || std::max(wide, high) > kSquaresMax / 2;
   };
-  for (measure(); std::min(wide, high) > 2 || std::max(wide, high) > kSquaresMax / 2; measure()) {
-    level++;
-  }
+  while (are_many()) level++;
   std::vector<CellRange> squares;
   for (uint64_t x = box.x_min >> level; x <= box.x_max >> level; x++) {
     for (uint64_t y = box.y_min >> level; y <= box.y_max >> level; y++) {

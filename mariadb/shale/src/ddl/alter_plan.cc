@@ -375,12 +375,12 @@ bool Planner::tells_partition(const Field *was) const {
          bitmap_is_set(&partitions->full_part_field_set, was->field_index);
 }
 
-// Whether partitions are told by other columns, or by values that may be others, though the
-// statement says of none of these columns that it changes: the server changes names in a list one
-// after the other, so that two which swap theirs stay in their places.
+// Whether partitions are told by other columns: by one that has the name of another now, or for the
+// server changes names in a list one after the other, so that two which swap theirs stay in their
+// places. Or by values that may be others.
 bool Planner::tells_otherwise() const {
   const partition_info *was = table_->part_info, *is = altered_->part_info;
-  if (was == nullptr || is == nullptr) return false;
+  if (was == nullptr || is == nullptr) return was != is;
   if (!same_columns(was->part_field_array, is->part_field_array, was->list_of_part_fields) ||
       !same_columns(was->subpart_field_array, is->subpart_field_array,
                     was->list_of_subpart_fields)) {
@@ -467,9 +467,6 @@ const char *Planner::words_refusal(const KEY &key) const {
 const char *Planner::refusal() {
   if (const char *why = statement_refusal()) return why;
   map_columns();
-  for (Field **was = table_->field; *was != nullptr; was++) {
-    if (tells_partition(*was) && is_replaced(*was)) return kOfPartitions;
-  }
   if (tells_otherwise()) return kOfPartitions;
   plan_.rebuild = statement_rebuild();
   if (plan_.rebuild == nullptr) plan_.rebuild = primary_rebuild();

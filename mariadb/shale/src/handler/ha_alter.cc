@@ -308,37 +308,34 @@ bool ha_shale::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
         alteration, primary().tree, shared_->counts, &context->indexes, context->changed);
     error = note(context->filler->run(stats.records));
     context->seen_from = context->filler->seen_from();
-    if (error == 0) error = catch_up_others(altered, info);
-    if (error != 0 && ha_thd()->is_error()) return true;
   }
+  if (error == 0 && catch_up_others(altered, info)) return true;
   if (error == 0) error = prove(context->constraints.added, context->path, context->plan.def);
   if (error != 0) tell_filling(altered, context, error);
   return error != 0;
 }
 
 // The server fills one partition after the other. What was written to the first ones meanwhile is
-// not left to the end, when nobody may write. An error is told.
-int ha_shale::catch_up_others(TABLE *altered, Alter_inplace_info *info) {
+// not left to the end, when nobody may write. True: an error was told.
+bool ha_shale::catch_up_others(TABLE *altered, Alter_inplace_info *info) {
   inplace_alter_handler_ctx **all = info->group_commit_ctx;
-  if (all == nullptr) return 0;
+  if (all == nullptr) return false;
   std::vector<IndexFiller *> fillers;
   size_t last = 0;
   for (; all[last] != nullptr; last++) {
     const auto *one = static_cast<AlterContext *>(all[last]);
     if (one->filler != nullptr && one->filler->has_rounds()) fillers.push_back(one->filler.get());
   }
-  if (last < 2 || all[last - 1] != info->handler_ctx || fillers.empty()) return 0;
+  if (last < 2 || all[last - 1] != info->handler_ctx || fillers.empty()) return false;
   const int error = note(IndexFiller::catch_up(fillers));
-  if (error == 0) return 0;
+  if (error == 0) return false;
+  inplace_alter_handler_ctx *failed = info->handler_ctx;
   for (size_t place = 0; place < last; place++) {
     const auto *one = static_cast<AlterContext *>(all[place]);
-    const bool has_duplicate = one->filler != nullptr && one->filler->duplicate() != nullptr;
-    if (has_duplicate || place + 1 == last) {
-      tell_filling(altered, all[place], error);
-      break;
-    }
+    if (one->filler != nullptr && one->filler->duplicate() != nullptr) failed = all[place];
   }
-  return error;
+  tell_filling(altered, failed, error);
+  return true;
 }
 
 void ha_shale::tell_filling(TABLE *altered, inplace_alter_handler_ctx *begun, int error) {

@@ -49,15 +49,22 @@ void ha_shale::keep_computed(bool for_write) {
   }
 }
 
+// The same in a row that may be anywhere. `keeps`: long ones as keep_computed does.
+int ha_shale::compute_in(const uchar *row, bool keeps) {
+  uchar *record = table->record[0];
+  const bool aside = row != record;
+  if (aside) table->move_fields(table->field, row, record);
+  const int error = compute_quietly();
+  if (keeps) keep_computed(false);
+  if (aside) table->move_fields(table->field, record, row);
+  return error;
+}
+
 int ha_shale::compute(const Index &index, uchar *buf) {
   if (!computes(index, buf)) return 0;
-  uchar *record = table->record[0];
-  const bool alone = asked_.keys_only, aside = buf != record;
+  const bool alone = asked_.keys_only;
   if (alone) ha_end_keyread();
-  if (aside) table->move_fields(table->field, buf, record);
-  int error = compute_quietly();
-  keep_computed(false);
-  if (aside) table->move_fields(table->field, record, buf);
+  const int error = compute_in(buf, true);
   if (alone) ha_start_keyread(index.number);
   return error;
 }
@@ -69,10 +76,5 @@ int ha_shale::compute(const Index &index, uchar *buf) {
 int ha_shale::compute_for_keys(const uchar *row) {
   if (!has_computed_) return 0;
   if (!has_long_computed_ && !ha_thd()->lex->is_stmt_row_injection()) return 0;
-  uchar *record = table->record[0];
-  const bool aside = row != record;
-  if (aside) table->move_fields(table->field, row, record);
-  const int error = compute_quietly();
-  if (aside) table->move_fields(table->field, record, row);
-  return error;
+  return compute_in(row, false);
 }

@@ -30,21 +30,13 @@ std::vector<uint64_t> beginnings_in(const TABLE *table, const KeyCodec &codec) {
   return columns;
 }
 
-bool has_computed(const TABLE *table, uint number) {
-  if (number == MAX_KEY) return false;
-  const KEY &key = table->key_info[number];
-  for (uint part = 0; part < key.user_defined_key_parts; part++) {
-    if (!table->field[key.key_part[part].fieldnr - 1]->stored_in_db()) return true;
-  }
-  return false;
-}
-
-bool has_long_computed(const TABLE *table, uint number) {
+// Whether an index is of columns with these flags that are in no row.
+bool has_computed(const TABLE *table, uint number, uint flags) {
   if (number == MAX_KEY) return false;
   const KEY &key = table->key_info[number];
   for (uint part = 0; part < key.user_defined_key_parts; part++) {
     const Field *field = table->field[key.key_part[part].fieldnr - 1];
-    if (!field->stored_in_db() && (field->flags & BLOB_FLAG) != 0) return true;
+    if (!field->stored_in_db() && (field->flags & flags) == flags) return true;
   }
   return false;
 }
@@ -165,9 +157,9 @@ int ha_shale::open_indexes() {
       index.codec = std::make_unique<KeyCodec>(table, number, first);
       index.beginnings = beginnings_in(table, *index.codec);
     }
-    index.computed = has_computed(table, number);
+    index.computed = has_computed(table, number, 0);
     has_computed_ = has_computed_ || index.computed;
-    has_long_computed_ = has_long_computed_ || has_long_computed(table, number);
+    has_long_computed_ = has_long_computed_ || has_computed(table, number, BLOB_FLAG);
     is_spatial_ = is_spatial_ || index.is_spatial();
     if (number != MAX_KEY) places_[number] = indexes_.size();
     indexes_.push_back(std::move(index));

@@ -249,6 +249,7 @@ class ha_shale final : public handler {
   int compute(const Index &index, uchar *buf);
   int compute_quietly(enum_vcol_update_mode mode);
   int compute_quietly();
+  int compute_in(const uchar *row, bool keeps);
   void keep_computed(bool for_write);
   bool is_computed_early(const uchar *buf) const;
 
@@ -466,7 +467,7 @@ class ha_shale final : public handler {
   void add_building(const uchar *old_row, std::string_view old_primary, const uchar *new_row,
                     std::string_view new_primary, std::vector<Online::Change> *changes);
   void undo_alter(inplace_alter_handler_ctx *begun);
-  int catch_up_others(TABLE *altered, Alter_inplace_info *info);
+  bool catch_up_others(TABLE *altered, Alter_inplace_info *info);
   void tell_altering(int error);
   void tell_filling(TABLE *altered, inplace_alter_handler_ctx *begun, int error);
   bool finish_filling(TABLE *altered, inplace_alter_handler_ctx *begun, bool ignores);
