@@ -154,7 +154,7 @@ impl<'a> PickInput<'a> {
         chosen: Range<usize>,
         debt: bool,
     ) -> Option<Plan> {
-        let output = (level + 1).max(self.targets.base).min(LAST);
+        let output = self.targets.below(level);
         let tables = self.level(level);
         if self.any_busy(&tables[chosen.clone()]) {
             return None;
@@ -227,7 +227,7 @@ impl<'a> PickInput<'a> {
     /// The table of `level` whose way down is the cheapest: the fewest bytes of the next level for
     /// each byte moved; of equals, the oldest. Only tables that `wanted` accepts.
     pub fn cheapest(&self, level: usize, wanted: impl Fn(&TableMeta) -> bool) -> Option<usize> {
-        let output = (level + 1).max(self.targets.base).min(LAST);
+        let output = self.targets.below(level);
         let lower = self.level(output);
         let mut at = 0;
         let mut best: Option<(f64, u64, usize)> = None;

@@ -63,10 +63,10 @@ fn meets_what_may_go(
     level: usize,
     table: &TableMeta,
 ) -> bool {
-    let output = (level + 1).max(input.targets.base).min(LAST);
-    let below = overlapping(input.level(output), &KeyRange::of(table));
+    let tables = input.level(input.targets.below(level));
+    let met = &tables[overlapping(tables, &KeyRange::of(table))];
     let kept = |below: &Arc<TableMeta>| load.snapshot_between(below.max_seq, table.min_seq);
-    below.is_empty() || !input.level(output)[below].iter().all(kept)
+    met.is_empty() || !met.iter().all(kept)
 }
 
 /// Takes a table full of deletes one level down; or, in the last level, rewrites it without them

@@ -86,7 +86,7 @@ fn chunk(
     inside: impl Fn(&TableMeta) -> bool,
 ) -> Option<Plan> {
     let tables = input.level(level);
-    let output = (level + 1).max(input.targets.base).min(LAST);
+    let output = input.targets.below(level);
     let limit = INPUT_TABLES * input.settings.table_bytes;
     let mut range = KeyRange::of(&tables[first]);
     let mut end = first + 1;

@@ -69,7 +69,7 @@ pub fn of_largest(shape: &Shape, settings: &Settings) -> u64 {
         shape.levels[level].iter().map(|table| output_bytes(table, to)).max().unwrap_or(0)
     };
     let of_level = |level: usize| {
-        let output = (level + 1).max(targets.base).min(LAST);
+        let output = targets.below(level);
         // Where this counts, the dictionary is not left out: see `tight`.
         let to = Choice { dictionary: true, ..settings.codecs.of(output, targets.base) };
         let table = policy::table_bytes(settings.table_bytes, output, targets.bytes[output]);

@@ -67,6 +67,11 @@ pub struct Targets {
 }
 
 impl Targets {
+    /// The level to which data of `level` goes down: those above the base are passed.
+    pub fn below(&self, level: usize) -> usize {
+        (level + 1).max(self.base).min(LAST)
+    }
+
     /// The targets of a tree of this shape.
     pub fn of(shape: &Shape, settings: &Settings) -> Targets {
         let stored = level_bytes(shape);
