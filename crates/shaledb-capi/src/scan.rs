@@ -99,7 +99,8 @@ pub unsafe extern "C" fn shale_scan_move(
 
 /// Moves a scan by SHALE_FIRST, SHALE_LAST, SHALE_NEXT or SHALE_PREV and gives its row, as
 /// shale_scan_key and shale_scan_value do, in one call. Without a row, and if it fails, `key` and
-/// `value` become NULL.
+/// `value` become NULL. With NULL for `value` and `value_len` no value is read, which saves the read
+/// of a file where it is large.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_scan_step(
@@ -113,24 +114,30 @@ pub unsafe extern "C" fn shale_scan_step(
     guard(|| {
         // SAFETY: a live handle.
         let scan = &mut unsafe { handle_mut(scan, "scan") }?.0;
-        for (out, name) in [(key, "key"), (value, "value")] {
-            // SAFETY: a place for a pointer.
-            unsafe { store(out, name, std::ptr::null()) }?;
+        let is_wanted = !value.is_null() || !value_len.is_null();
+        // SAFETY: places for pointers.
+        unsafe {
+            store(key, "key", std::ptr::null())?;
+            if is_wanted {
+                store(value, "value", std::ptr::null())?;
+            }
         }
         go(scan, how, &[])?;
         if !scan.valid() {
             // SAFETY: two places.
             return unsafe {
                 store(key_len, "key_len", 0)?;
-                store(value_len, "value_len", 0)
+                if is_wanted { store(value_len, "value_len", 0) } else { Ok(()) }
             };
         }
-        let row = (scan.key(), scan.value()?);
-        // SAFETY: four places.
+        let row = (scan.key(), if is_wanted { scan.value()? } else { &[] });
+        // SAFETY: four places, two if no value is wanted.
         unsafe {
             store(key_len, "key_len", row.0.len())?;
-            store(value_len, "value_len", row.1.len())?;
-            store(value, "value", row.1.as_ptr().cast())?;
+            if is_wanted {
+                store(value_len, "value_len", row.1.len())?;
+                store(value, "value", row.1.as_ptr().cast())?;
+            }
             store(key, "key", row.0.as_ptr().cast())
         }
     })

@@ -242,6 +242,12 @@ static void scans(shale_tree *b) {
   FAILS(SHALE_INVALID_ARGUMENT, STEP(77));
   CHECK(step_key == NULL && step_value == NULL);
   FAILS(SHALE_INVALID_ARGUMENT, shale_scan_step(scan, SHALE_NEXT, NULL, &len, &value, &len));
+  OK(shale_scan_step(scan, SHALE_FIRST, &step_key, &step_key_len, NULL, NULL));
+  CHECK(is(step_key, step_key_len, "k000"));
+  OK(shale_scan_value(scan, &step_value, &step_value_len));
+  CHECK(is(step_value, step_value_len, "000"));
+  FAILS(SHALE_INVALID_ARGUMENT,
+        shale_scan_step(scan, SHALE_NEXT, &step_key, &step_key_len, &step_value, NULL));
   OK(STEP(SHALE_LAST));
   CHECK(is(step_key, step_key_len, "k499"));
   OK(STEP(SHALE_NEXT));

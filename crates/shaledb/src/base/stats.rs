@@ -76,7 +76,7 @@ counters! {
     FilterUseful => "filter_useful",
     /// Filters that let a key through which was not there.
     FilterFalse => "filter_false_positives",
-    /// Bytes of tables read by users' reads.
+    /// Bytes of tables and of blob files read by users' reads.
     ReadBytes => "read_bytes",
     /// Nanoseconds writers waited for room in the memtables.
     StallMemtableNanos => "stall_memtable_ns",

@@ -3,7 +3,7 @@
 use super::choose::{INPUT_TABLES, PickInput};
 use super::deletes::rewrite_last;
 use super::level0::level0;
-use super::plan::{Busy, Load, Plan, Reason, Settings, Shape};
+use super::plan::{Busy, Load, Plan, Reason, Settings, Shape, Space};
 use super::policy::{self, LAST};
 use super::range::{KeyRange, bytes_of, overlapping};
 use super::score::Targets;
@@ -68,6 +68,19 @@ pub fn pick_manual(
         }
         None => Step::Done,
     }
+}
+
+/// The next step of merging the last two levels until some level below 0 is empty. In a tree that is
+/// being built there is nothing else to do: deletes stay, and what comes beneath decides its shape.
+pub fn pick_room_beneath(shape: &Shape, settings: &Settings, busy: &Busy, space: Space) -> Step {
+    if shape.levels[1..].iter().any(|level| level.is_empty()) {
+        return Step::Done;
+    }
+    let targets = Targets::of(shape, settings);
+    let input = PickInput { shape, settings, busy, targets: &targets, space };
+    let above = LAST - 1;
+    let plan = (0..input.level(above).len()).find_map(|first| chunk(&input, above, first, |_| true));
+    plan.map_or(Step::Wait, |plan| Step::Run(Box::new(plan)))
 }
 
 /// Takes tables of levels that should be empty down.

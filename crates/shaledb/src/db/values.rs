@@ -8,7 +8,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, VALUE_BYTES_MAX};
-use crate::base::stats::Counter;
+use crate::base::stats::{Counter, Recorder};
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::db::core::Core;
@@ -59,6 +59,7 @@ pub struct ValueReader {
     source: Source,
     /// Set when the database is closed.
     ended: Arc<AtomicBool>,
+    recorder: Arc<Recorder>,
 }
 
 #[derive(Debug)]
@@ -114,14 +115,20 @@ impl Read for ValueReader {
                 *at += count;
                 Ok(count)
             }
-            Source::Blob(reader) => reader.read(buf),
+            Source::Blob(reader) => {
+                let count = reader.read(buf)?;
+                self.recorder.add(Counter::ReadBytes, count as u64);
+                Ok(count)
+            }
         }
     }
 }
 
 impl BlobSource for Core {
     fn read(&self, reference: &[u8]) -> Result<Vec<u8>> {
-        self.blob_reader(reference)?.read_all()
+        let value = self.blob_reader(reference)?.read_all()?;
+        self.recorder.add(Counter::ReadBytes, value.len() as u64);
+        Ok(value)
     }
 }
 
@@ -138,7 +145,7 @@ impl Core {
             Kind::Blob => Source::Blob(self.blob_reader(&value)?),
             _ => Source::Value { value, at: 0 },
         };
-        Ok(ValueReader { source, ended: self.ended.clone() })
+        Ok(ValueReader { source, ended: self.ended.clone(), recorder: self.recorder.clone() })
     }
 
     /// Writes a value that starts with `start` and goes on with `rest` to a new blob file, durably.

@@ -150,9 +150,19 @@ bool RowCodec::store_defaults(const Form &form, const MY_BITMAP *wanted, uchar *
   return true;
 }
 
+bool RowCodec::needs_value(const MY_BITMAP *wanted) const {
+  if (end_of(wanted) == 0) return false;
+  const std::vector<ColumnDef> &last = def_->forms.back();
+  for (size_t i = 0; i < field_index_.size(); i++) {
+    if (!last[i].in_key && has(wanted, field_index_[i])) return true;
+  }
+  return false;
+}
+
 bool RowCodec::unpack(std::string_view key, std::string_view value, const MY_BITMAP *wanted,
                       uchar *record) const {
   if (!primary_->unpack(key, std::string_view(), record)) return false;
+  if (value.data() == nullptr) return true;
   Reader row(value);
   uint64_t number = 0;
   if (!row.varint(&number) || number >= forms_.size()) return false;

@@ -36,9 +36,12 @@ class RowCodec {
   void pack(const uchar *record, std::string *out) const;
   // Whether two records have the same in all columns that are stored.
   bool same(const uchar *record, const uchar *other) const;
+  // Whether it takes the value to give the columns of `wanted`: the key gives the others back.
+  bool needs_value(const MY_BITMAP *wanted) const;
   // Puts the columns of `wanted` (nullptr: all) and what the key gives back into `record`. Blobs
-  // point into `value`, which must live as long as the record is used, or into a default. False:
-  // the row is damaged.
+  // point into `value`, which must live as long as the record is used, or into a default. A value
+  // without data is one that was not read: the record gets what the key gives back. False: the row
+  // is damaged.
   bool unpack(std::string_view key, std::string_view value, const MY_BITMAP *wanted,
               uchar *record) const;
 

@@ -76,13 +76,22 @@ Error Cursor::step(shale_txn *txn, bool backward, bool *found) {
   placed_ = true;
   const void *key = nullptr, *value = nullptr;
   size_t key_len = 0, value_len = 0;
-  shale_error *error =
-      shale_scan_step(scan_.get(), how, &key, &key_len, &value, &value_len);
+  shale_error *error = leaves_values_
+      ? shale_scan_step(scan_.get(), how, &key, &key_len, nullptr, nullptr)
+      : shale_scan_step(scan_.get(), how, &key, &key_len, &value, &value_len);
   key_ = {static_cast<const char *>(key), key_len};
   value_ = {static_cast<const char *>(value), value_len};
   *found = key != nullptr;
-  if (*found && !backward) fetch_after(value_);
+  if (*found && !backward && !leaves_values_) fetch_after(value_);
   return consume_error(error);
+}
+
+Error Cursor::read_value() {
+  const void *value = nullptr;
+  size_t length = 0;
+  Error error = consume_error(shale_scan_value(scan_.get(), &value, &length));
+  value_ = {static_cast<const char *>(value), length};
+  return error;
 }
 
 // Where a scan that locks is.
@@ -121,11 +130,7 @@ Error Cursor::step_from(shale_txn *txn, std::string_view key, bool backward, boo
     if (!*found) return 0;
     key_ = {static_cast<const char *>(shale_scan_key(scan, &key_len)), key_len};
     if (key_ == key) return step(txn, backward, found);
-    const void *value = nullptr;
-    size_t length = 0;
-    Error error = consume_error(shale_scan_value(scan, &value, &length));
-    value_ = {static_cast<const char *>(value), length};
-    return error;
+    return read_value();
   }
   do {
     if (Error error = step(txn, backward, found)) return error;
@@ -147,20 +152,17 @@ Error Cursor::seek(shale_txn *txn, std::string_view key, bool *found) {
           consume_error(shale_scan_move(scan, SHALE_AT_OR_AFTER, key.data(), key.size()))) {
     return error;
   }
-  size_t key_len = 0, length = 0;
-  const void *at = shale_scan_key(scan, &key_len), *value = nullptr;
+  size_t key_len = 0;
+  const void *at = shale_scan_key(scan, &key_len);
   *found = at != nullptr;
   key_ = {static_cast<const char *>(at), key_len};
-  if (!*found) return 0;
-  Error error = consume_error(shale_scan_value(scan, &value, &length));
-  value_ = {static_cast<const char *>(value), length};
-  return error;
+  return *found ? read_value() : Error();
 }
 
 void Cursor::end() {
   scan_.reset();
   locking_.reset();
-  placed_ = false;
+  placed_ = leaves_values_ = false;
   key_ = value_ = {};
 }
 

@@ -38,6 +38,11 @@ class Cursor {
   }
   void end();
   bool begun() const { return scan_ != nullptr || locking_ != nullptr; }
+  // Of a plain scan: steps read no values, for there may be large ones that nobody wants.
+  void leave_values(bool leaves) { leaves_values_ = leaves; }
+  bool has_value() const { return value_.data() != nullptr; }
+  // The value that a step has left.
+  Error read_value();
   // Whether it has not made a step yet.
   bool is_fresh() const { return begun() && !placed_; }
 
@@ -53,7 +58,7 @@ class Cursor {
                     bool fill_cache);
   Error take_row();
 
-  bool placed_ = false;
+  bool placed_ = false, leaves_values_ = false;
   std::string_view key_, value_;
 };
 

@@ -50,6 +50,9 @@ int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_u
   scan_.actions = trx->actions_on(shared_.get());
   int error = note(scan_.cursor.begin(txn, index.tree, lock_mode(), lower, has_upper, upper, true,
                                  asked_.skips_locked));
+  if (error == 0 && is_primary(index) && lock_mode() == SHALE_LOCK_NONE) {
+    scan_.cursor.leave_values(!rows_->needs_value(wanted_columns()));
+  }
   // As InnoDB: not in other indexes.
   if (error == 0 && semi_ != Semi::kNo && is_primary(index)) scan_.cursor.peek_locked(true);
   return tell_server(ha_thd(), error);
@@ -63,11 +66,16 @@ bool ha_shale::wants_blobs(const MY_BITMAP *wanted) const {
   });
 }
 
+// Those that a row of the primary key is read for; nullptr: all.
+const MY_BITMAP *ha_shale::wanted_columns() const {
+  return asked_.whole_rows || asked_.base_columns ? nullptr : table->read_set;
+}
+
 // Fills `buf` from the row of the primary key's entry; blobs point into a copy that lives until the
 // next row is read.
 int ha_shale::fill_from_primary(uchar *buf, std::string_view key, std::string_view value) {
   if (last_.primary.data() != key.data()) copy_key(key, &last_.primary);
-  const MY_BITMAP *wanted = asked_.whole_rows || asked_.base_columns ? nullptr : table->read_set;
+  const MY_BITMAP *wanted = wanted_columns();
   if (wants_blobs(wanted) && value.data() != last_.value.data()) {
     last_.value.assign(value);
     value = last_.value;
@@ -161,17 +169,21 @@ int ha_shale::read_entry_row(const Index &index, uchar *buf, int missing) {
 // Fills `buf` from where the cursor is; `skip` if that row is not to be shown.
 int ha_shale::fill_row(uchar *buf, bool *skip) {
   const Index &index = *scan_.index;
-  std::string_view value = scan_.cursor.value();
   *skip = false;
   if (is_primary(index)) {
+    // What is wanted may be more than when the scan began.
+    if (!scan_.cursor.has_value() && rows_->needs_value(wanted_columns())) {
+      if (int error = note(scan_.cursor.read_value())) return error;
+    }
     last_.actions = scan_.actions;
     if (scan_.cursor.is_only_shown()) {
       semi_ = Semi::kDid;
     } else {
       note_locked(index, scan_.cursor.key());
     }
-    return fill_from_primary(buf, scan_.cursor.key(), value);
+    return fill_from_primary(buf, scan_.cursor.key(), scan_.cursor.value());
   }
+  const std::string_view value = scan_.cursor.value();
   std::string_view primary_key;
   note_locked(index, scan_.cursor.key());
   if (int error = decode_entry(index, buf, scan_.cursor.key(), value, &primary_key, skip)) {

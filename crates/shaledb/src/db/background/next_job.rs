@@ -288,11 +288,11 @@ impl Core {
         wanted: &Manual,
         load: &Load<'_>,
     ) -> Step {
+        let shape = tree.state.load().version.shape();
         if tree.is_building() {
             // What it has cannot be brought into its last shape yet.
-            return Step::Done;
+            return manual::pick_room_beneath(&shape, &self.pick_settings(tree), busy, load.space);
         }
-        let shape = tree.state.load().version.shape();
         let bounds = (wanted.lower.as_deref(), wanted.upper.as_deref());
         manual::pick_manual(&shape, &self.pick_settings(tree), busy, load, bounds)
     }

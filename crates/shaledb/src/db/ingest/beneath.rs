@@ -6,13 +6,13 @@
 //! stay as they are.
 
 use super::install::is_run;
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::compaction::policy::LAST;
 use crate::db::background::Awaited;
-use crate::db::core::{Core, TreeCore};
+use crate::db::core::{Core, Manual, TreeCore};
 use crate::table::meta::{FileId, TableMeta};
 use crate::version::edit::TreeEdit;
 use crate::version::{TreeId, Version};
@@ -52,9 +52,19 @@ impl Core {
             self.sync_beside_commits()?;
         }
         self.name_tables(run.iter())?;
-        let _held = self.hold_compactions(tree)?;
+        let mut held = self.hold_compactions(tree)?;
         // Flushes and bulk loads go on: they change level 0 only.
-        let mut edit = make_room_below(&tree.state.load().version)?;
+        let mut edit = loop {
+            if let Some(edit) = make_room_below(&tree.state.load().version) {
+                break edit;
+            }
+            // Large commits have filled level after level. Before this has begun again there may
+            // have been more of them.
+            drop(held);
+            self.compact(tree, Manual::default())?;
+            held = self.hold_compactions(tree)?;
+        };
+        let _held = held;
         edit.tree = tree.id;
         edit.added.extend(run.into_iter().map(|meta| (LAST, meta)));
         if !ends {
@@ -86,21 +96,17 @@ impl Core {
 }
 
 /// The edit that leaves the last level empty: what is there, and above it without a gap, goes one
-/// level up, in the order that it has.
-fn make_room_below(version: &Version) -> Result<TreeEdit> {
+/// level up, in the order that it has. `None` if there is no gap.
+fn make_room_below(version: &Version) -> Option<TreeEdit> {
     let mut edit = TreeEdit::default();
-    let Some(gap) = (1..=LAST).rev().find(|&level| version.levels[level].is_empty()) else {
-        let what = "the tree has tables in each level; what was written to it while it was built \
-                    must be less, so build it at a time of fewer writes";
-        return Err(Error::InvalidArgument(what.to_owned()));
-    };
+    let gap = (1..=LAST).rev().find(|&level| version.levels[level].is_empty())?;
     for level in gap + 1..=LAST {
         for meta in version.levels[level].metas() {
             edit.removed.push((level, meta.id));
             edit.added.push((level - 1, TableMeta::clone(meta)));
         }
     }
-    Ok(edit)
+    Some(edit)
 }
 
 /// Keeps others from compacting a tree until it is dropped.

@@ -68,3 +68,27 @@ fn what_was_ingested_during_a_build_makes_room() -> Result<()> {
     assert_eq!(&tree.get(b"k")?.unwrap()[..], b"newer");
     Ok(())
 }
+
+#[test]
+fn what_was_ingested_into_each_level_during_a_build_is_merged_for_room() -> Result<()> {
+    let (_db, mut build) = begin()?;
+    let tree = build.tree().clone();
+    for number in 1..=LAST {
+        load(&tree, format!("value {number}").as_bytes())?;
+    }
+    let mut levels = vec![1; LAST + 1];
+    levels[0] = 0;
+    assert_eq!(tables(&tree), levels);
+    tree.delete(b"l")?;
+    build.add(b"k", b"oldest")?;
+    build.add(b"l", b"oldest")?;
+    build.add(b"m", b"oldest")?;
+    build.finish()?;
+    for _ in 0..2 {
+        assert_eq!(&tree.get(b"k")?.unwrap()[..], format!("value {LAST}").as_bytes());
+        assert!(tree.get(b"l")?.is_none());
+        assert_eq!(&tree.get(b"m")?.unwrap()[..], b"oldest");
+        tree.compact()?;
+    }
+    Ok(())
+}

@@ -231,7 +231,10 @@ impl LockingScan {
             match &end {
                 None => rows.seek_last()?,
                 Some(end) => {
-                    rows.seek_back(end)?;
+                    // Where it goes on from the row that it is at, a step is enough.
+                    if !rows.valid() || rows.key() != end {
+                        rows.seek_back(end)?;
+                    }
                     if rows.valid() && rows.key() == end {
                         rows.prev()?;
                     }
