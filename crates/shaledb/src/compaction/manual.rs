@@ -79,7 +79,8 @@ pub fn pick_room_beneath(shape: &Shape, settings: &Settings, busy: &Busy, space:
     let targets = Targets::of(shape, settings);
     let input = PickInput { shape, settings, busy, targets: &targets, space };
     let above = LAST - 1;
-    let plan = (0..input.level(above).len()).find_map(|first| chunk(&input, above, first, |_| true));
+    let plan =
+        (0..input.level(above).len()).find_map(|first| chunk(&input, above, first, |_| true));
     plan.map_or(Step::Wait, |plan| Step::Run(Box::new(plan)))
 }
 

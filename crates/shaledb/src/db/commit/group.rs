@@ -24,14 +24,24 @@ const BATCH_BYTES_MAX: usize = 1 << 29;
 impl Core {
     /// Commits `ops`: atomic, at one position of the commit order, and durable on return if `sync`.
     pub fn commit(&self, ops: &Ops, sync: bool) -> Result<()> {
+        let started = self.tables.meter.begin(Activity::Write);
+        self.commit_as(ops, sync || self.settings.sync == SyncPolicy::Always)?;
+        self.tables.meter.end(Activity::Write, started);
+        Ok(())
+    }
+
+    /// Commits `ops`, which others see on return. They are not durable, whatever is always done:
+    /// the caller goes on with [`Core::sync_if`].
+    pub fn commit_unsynced(&self, ops: &Ops) -> Result<()> {
+        self.commit_as(ops, false)
+    }
+
+    fn commit_as(&self, ops: &Ops, sync: bool) -> Result<()> {
         assert!(!ops.is_empty(), "a sync alone is no commit");
         self.check_commit(ops)?;
-        let started = self.tables.meter.begin(Activity::Write);
         let _room = self.wait_for_room(ops)?;
-        let sync = sync || self.settings.sync == SyncPolicy::Always;
         self.commit_in_group(ops, sync)?;
         self.count_commit(ops.into());
-        self.tables.meter.end(Activity::Write, started);
         Ok(())
     }
 

@@ -1,6 +1,9 @@
 //! The commit of a transaction. A pessimistic one holds locks on all that it writes and commits as
 //! a batch does. An optimistic one is checked, and the check and the commit are one step of the
 //! commit order: see docs/decisions/0006-transactions.md.
+//!
+//! Locks end before the sync, so that those who wait for a row share the next sync with each other.
+//! Whoever relies on what was written is behind it in the log.
 
 use super::options::{Isolation, OnConflict};
 use super::txn::Transaction;
@@ -46,10 +49,10 @@ impl Transaction {
         if self.writes.has_runs() {
             return self.commit_spilled();
         }
-        if !self.is_optimistic() {
-            return self.batch()?.write(&self.handle, options);
+        let optimistic = self.is_optimistic();
+        if optimistic {
+            self.lock_all()?;
         }
-        self.lock_all()?;
         let batch = self.batch()?;
         if batch.is_empty() {
             // All that counts as written was undone, or forgotten with its tree.
@@ -59,16 +62,20 @@ impl Transaction {
             tree.check()?;
         }
         let since = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq());
-        let core = self.core();
-        let check = |searched, since: Option<SeqNo>| self.check_all(searched, since);
-        let touched = self.touched();
+        let core = &self.handle.core;
         let started = core.store_large(&batch, |ops| {
             let started = core.tables.meter.begin(Activity::Write);
-            core.commit_checked(ops, &touched, since, &check, &mut |leader| {
-                core.commit_locked(leader, ops)
-            })?;
+            if optimistic {
+                let check = |searched, since: Option<SeqNo>| self.check_all(searched, since);
+                core.commit_checked(ops, &self.touched(), since, &check, &mut |leader| {
+                    core.commit_locked(leader, ops)
+                })?;
+            } else {
+                core.commit_unsynced(ops)?;
+            }
             Ok(started)
         })?;
+        core.locks.release(&mut self.owner);
         core.sync_if(options.sync)?;
         core.tables.meter.end(Activity::Write, started);
         Ok(())

@@ -52,6 +52,42 @@ fn a_large_value_of_a_commit_that_meets_a_close_stays() {
     made.unwrap();
 }
 
+/// Those who wait for a row have it before the sync that the commit asks for, which they share.
+#[test]
+fn rows_are_free_before_the_sync() {
+    for concurrency in [Concurrency::Pessimistic, Concurrency::Optimistic] {
+        let clock = Arc::new(Surprise::default());
+        let env = Env { clock: clock.clone(), ..Env::memory() };
+        let options = OpenOptions { env, background: Background::Stepped, read_only: false };
+        let db = Db::open_in("/db", Config::default(), options).unwrap();
+        let tree = db.tree_or_create("t").unwrap();
+        let options = TransactionOptions { concurrency, ..TransactionOptions::default() };
+        let mut txn = db.begin(options).unwrap();
+        txn.put(&tree, b"k", b"first").unwrap();
+        let (other, of_other) = (db.clone(), tree.clone());
+        // What has been made and not yet synced.
+        clock.arm(move || {
+            let core = other.core();
+            let visible = core.visible.load(Ordering::Acquire);
+            if core.durable.load(Ordering::Acquire) >= visible {
+                return false;
+            }
+            let Ok(mut second) = other.begin(TransactionOptions {
+                lock_timeout: std::time::Duration::ZERO,
+                ..TransactionOptions::default()
+            }) else {
+                return false;
+            };
+            let found = second.get_for_update(&of_other, b"k");
+            found.is_ok_and(|value| value.is_some_and(|value| value == *b"first"))
+        });
+        txn.commit(WriteOptions::SYNC).unwrap();
+        assert!(clock.has_come(), "{concurrency:?}: the row is locked during the sync");
+        let core = db.core();
+        assert_eq!(core.durable.load(Ordering::Acquire), core.visible.load(Ordering::Acquire));
+    }
+}
+
 /// What is committed during the check is found, whether a flush takes it from the memtables before
 /// these are looked into or after.
 #[test]
