@@ -404,8 +404,17 @@ impl Tree {
                     bytes = 0.0;
                 }
                 let width = (step_bytes / of_all * 2f64.powi(64)).max(1.0);
-                let end =
+                let mut end =
                     if width >= (piece.end - at) as f64 { piece.end } else { at + width as u64 };
+                // Near its end the engine looks at each key.
+                if let Some(below) = rule.next()
+                    && rule.ends_with_next(bytes as u64)
+                {
+                    let behind = place(&below.largest).saturating_add(1);
+                    if behind > at {
+                        end = end.min(behind);
+                    }
+                }
                 cutter.add(Piece { start: at, end, density });
                 bytes += of_all * share(at, end);
                 at = end;

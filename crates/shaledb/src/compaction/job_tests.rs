@@ -585,3 +585,6 @@ fn a_table_ends_where_its_writer_would_hold_too_much() {
     }
     assert_eq!(world.shared.memory.work(), 0);
 }
+
+#[path = "job_cuts_tests.rs"]
+mod cuts;

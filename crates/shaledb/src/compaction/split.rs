@@ -191,9 +191,25 @@ impl OutputCut {
         OutputCut { bytes, overlap_max, grandparents, at, overlap: 0 }
     }
 
+    /// The next of the tables below that the output has not passed.
+    pub fn next(&self) -> Option<&TableMeta> {
+        self.grandparents.get(self.at).map(|table| &**table)
+    }
+
+    /// Whether `key` is behind the end of a table below that keys were not behind so far.
+    #[inline]
+    pub fn passes(&self, key: &[u8]) -> bool {
+        self.next().is_some_and(|table| table.is_before(key))
+    }
+
+    /// Whether a table of so many bytes ends where the next table below does.
+    pub fn ends_with_next(&self, bytes: u64) -> bool {
+        bytes >= self.bytes - self.bytes / 4 && self.next().is_some()
+    }
+
     /// Whether a new table must begin with `key`, when the table before it has `bytes`. To be asked
     /// only at the first entry of a user key, in order; it may be asked less often (once a
-    /// block, say), which makes the cuts less exact and nothing else.
+    /// block, and at keys that pass an end, say), which makes the cuts less exact and nothing else.
     pub fn before(&mut self, key: &[u8], bytes: u64) -> bool {
         let mut crossed = false;
         while let Some(table) = self.grandparents.get(self.at)
