@@ -17,6 +17,8 @@ namespace {
 
 // Blocks that the server's costs count in, as InnoDB's pages.
 constexpr uint kBlockBytes = 16384;
+// What any other way is said to have where one row is known by its primary key.
+constexpr ha_rows kMoreThanOne = 100;
 // What a row and a text column take at least and mostly, if nothing is known of them.
 constexpr uint kRowOverhead = 16;
 constexpr uint kTextGuess = 32;
@@ -201,10 +203,24 @@ int ha_shale::analyze(THD *thd, HA_CHECK_OPT *) {
                                                                      : HA_ADMIN_FAILED;
 }
 
+// Whether the statement changes a row that the server knows by its whole primary key, which is the
+// first that it looks at: it takes that way, whatever others would cost.
+bool ha_shale::changes_one_row(uint number) const {
+  const int command = thd_sql_command(ha_thd());
+  const uint primary = table->s->primary_key;
+  if ((command != SQLCOM_UPDATE && command != SQLCOM_DELETE) || number == primary ||
+      primary == MAX_KEY || !table->opt_range_keys.is_set(primary)) {
+    return false;
+  }
+  const TABLE::OPT_RANGE &range = table->opt_range[primary];
+  return range.ranges == 1 && range.rows <= 1;
+}
+
 ha_rows ha_shale::records_in_range(uint number, const key_range *low, const key_range *high,
                                    page_range *) {
   const Index &index = of_number(number);
   if (index.is_spatial()) return cells_in_range(index, low);
+  if (changes_one_row(number)) return kMoreThanOne;
   std::string from, to;
   if (low != nullptr) {
     index.codec->pack_tuple(low->key, low->keypart_map, &from);

@@ -218,8 +218,8 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
                   command == SQLCOM_UPDATE || command == SQLCOM_CREATE_TABLE;
     // Nobody writes to a table that is copied, which its metadata lock sees to.
     bool altered = alters_table(thd);
-    bool in_parts = settings::bulk_load(thd) && !in_transaction(thd) &&
-                    (command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT);
+    bool in_parts = (command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT) &&
+                    settings::bulk_load(thd) && !in_transaction(thd);
     // CHECK reads rows like this to see whether they are in the right partition.
     bool consistent = command == SQLCOM_CHECKSUM || command == SQLCOM_CHECK ||
                       command == SQLCOM_HA_OPEN || command == SQLCOM_HA_READ ||

@@ -347,6 +347,7 @@ class ha_shale final : public handler {
   int compute_for_keys(const uchar *row);
   bool wants_blobs(const MY_BITMAP *wanted) const;
   const MY_BITMAP *wanted_columns() const;
+  bool changes_one_row(uint number) const;
   int insert_row(const uchar *row, const RowKeys &keys);
   shale_action insert_action() const;
   int add_entry(const uchar *row, size_t place, const RowKeys &keys);

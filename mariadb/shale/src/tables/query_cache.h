@@ -14,7 +14,7 @@ namespace shale_sql {
 // what rows they have added, and a number that is another one after each of them has ended.
 class Changes {
  public:
-  Changes();
+  Changes() = default;
   ~Changes();
   Changes(const Changes &) = delete;
   Changes &operator=(const Changes &) = delete;
@@ -43,7 +43,7 @@ class Changes {
   std::atomic<int64_t> rows_{0};
   std::atomic<int64_t> undone_{0};
   std::atomic<uint64_t> recounts_{0};
-  std::atomic<uint64_t> number_;
+  std::atomic<uint64_t> number_{1};
   // What results are kept under, and the number of then; with the lock of KeptResults.
   uint64_t token_ = 0;
   uint64_t token_of_ = 0;
@@ -64,13 +64,13 @@ class KeptResults {
   friend class Changes;
   friend class ChangesOfAnyTable;
 
-  // Numbers and tokens, never given twice.
-  std::atomic<uint64_t> last_number_{0};
-  // Every table's number is this one at least.
-  std::atomic<uint64_t> least_number_{0};
+  // Every table's number is so much more than its own.
+  std::atomic<uint64_t> number_of_all_{0};
   std::atomic<uint64_t> deciding_{0};
   std::mutex lock_;
-  std::map<uint64_t, const Changes *> tables_;  // with the lock
+  // With the lock. Tokens are never given twice.
+  uint64_t last_token_ = 0;
+  std::map<uint64_t, const Changes *> tables_;
 };
 
 // While it lives transactions are decided of which nobody knows what tables they have written:

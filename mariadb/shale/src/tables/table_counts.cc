@@ -48,7 +48,8 @@ Error ask(const std::vector<TreeHandle> &trees, TableSize *size) {
 
 bool TableCounts::is_old(uint64_t changes, uint64_t moves, uint64_t now) const {
   if (!known_) return true;
-  uint64_t since = now - nanos_then_;
+  // Others may have asked since this one has looked at the clock.
+  uint64_t since = std::max(now, nanos_then_) - nanos_then_;
   if (changes == changes_then_) return since > kOldUnchangedNanos;
   const uint64_t part = size_.rows / kChangedPart;
   // What came and went is added, and what was rolled back is taken off again.
@@ -58,9 +59,10 @@ bool TableCounts::is_old(uint64_t changes, uint64_t moves, uint64_t now) const {
 
 Error TableCounts::get(const std::vector<TreeHandle> &trees, const Changes &writers, bool renew,
                        TableSize *size) {
+  const uint64_t now = my_interval_timer();
   std::lock_guard<std::mutex> one_at_a_time(lock_);
   int64_t rows = rows_.load(std::memory_order_relaxed) - writers.rows_undone();
-  uint64_t changes = changes_.load(std::memory_order_relaxed), now = my_interval_timer();
+  uint64_t changes = changes_.load(std::memory_order_relaxed);
   uint64_t moves = moves_.load(std::memory_order_relaxed);
   const uint64_t recounts = writers.recounts();
   if (renew || recounts != recounts_then_ || is_old(changes, moves, now)) {

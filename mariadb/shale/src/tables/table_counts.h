@@ -25,10 +25,12 @@ class TableCounts {
  public:
   // A statement has written a row: `rows` is 1 for a new one, -1 for one that went, else 0.
   void changed(int rows, time_t when) {
-    rows_.fetch_add(rows, std::memory_order_relaxed);
     changes_.fetch_add(1, std::memory_order_relaxed);
-    if (rows != 0) moves_.fetch_add(1, std::memory_order_relaxed);
-    changed_at_.store(when, std::memory_order_relaxed);
+    if (rows != 0) {
+      rows_.fetch_add(rows, std::memory_order_relaxed);
+      moves_.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (changed_at() != when) changed_at_.store(when, std::memory_order_relaxed);
   }
   // The first tree is the primary one. `renew`: as of now, whatever is kept. Rows of transactions
   // under way are counted as if they were committed.
@@ -45,12 +47,13 @@ class TableCounts {
  private:
   bool is_old(uint64_t changes, uint64_t moves, uint64_t now) const;
 
-  std::atomic<int64_t> rows_{0};
+  // On another cache line than what who only asks writes.
+  alignas(64) std::atomic<int64_t> rows_{0};
   std::atomic<uint64_t> changes_{0};
   std::atomic<uint64_t> moves_{0};  // rows that came or went
   std::atomic<time_t> changed_at_{0};
 
-  std::mutex lock_;
+  alignas(64) std::mutex lock_;
   bool known_ = false;
   TableSize size_;
   int64_t rows_then_ = 0;

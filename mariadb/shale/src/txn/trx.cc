@@ -62,7 +62,14 @@ void Trx::forget(THD *thd) {
   delete trx;
 }
 
+// Whether another table of the statement has begun it, as one of sixteen partitions mostly has.
+bool Trx::has_begun_statement() const {
+  const Ha_trx_info *known = thd_->ha_data[engine().hton->slot].ha_info;
+  return tables_ != 0 && known[0].is_started() && (!in_transaction(thd_) || known[1].is_started());
+}
+
 Error Trx::begin_statement(bool fresh) {
+  if (!fresh && has_begun_statement()) return 0;
   leave_detached();
   // One that came after the end of the statement that it was for; but not one that comes now.
   shale_interrupt_set(interrupt_.get(), false);

@@ -132,10 +132,11 @@ class Trx {
   const std::string &duplicate_key() const { return duplicate_key_; }
   // A table is about to be written; said once of each statement.
   void note_writer(const std::shared_ptr<Changes> &table) {
-    if (writes_.emplace(table, 0).second) table->begin();
+    if (writes_.try_emplace(table, 0).second) table->begin();
   }
   // It has written a row there: a new one, or -1 for one that went.
   void note_rows(const std::shared_ptr<Changes> &table, int rows) {
+    if (rows == 0) return;
     const auto found = writes_.find(table);
     if (found == writes_.end()) return;
     found->second += rows;
@@ -187,6 +188,7 @@ class Trx {
   Error begin(shale_txn **txn);
   void leave_detached();
   bool in_xa() const;
+  bool has_begun_statement() const;
   bool is_of_another() const;
   Error begin_undoable();
   shale_error *end_undoable();
