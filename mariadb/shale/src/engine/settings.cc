@@ -75,24 +75,39 @@ st_mysql_sys_var *bulk_load_variable() { return MYSQL_SYSVAR(bulk_load); }
 st_mysql_sys_var *import_from_variable() { return MYSQL_SYSVAR(import_from); }
 st_mysql_sys_var *stopword_variable() { return MYSQL_SYSVAR(ft_enable_stopword); }
 
-// NOWAIT and WAIT n set the server's own timeout for their statement. Else that is for tables only.
-static bool names_wait(THD *thd) {
-  if (thd->lex->stmt_var_list.is_empty()) return false;
+namespace {
+
+enum class NamedWait { kNo, kByVariable, kByStatement };
+
+// NOWAIT and WAIT n set the server's own timeout for their statement, and InnoDB's. Who sets the
+// server's alone (SET STATEMENT) bounds what waits by that of rows.
+NamedWait named_wait(THD *thd) {
+  if (thd->lex->stmt_var_list.is_empty()) return NamedWait::kNo;
+  bool server = false, innodb = false;
   List_iterator_fast<set_var_base> all(thd->lex->stmt_var_list);
   while (set_var_base *one = all++) {
     if (!one->is_system()) continue;
-    if (strcmp(static_cast<set_var *>(one)->var->name.str, "lock_wait_timeout") == 0) return true;
+    const char *name = static_cast<set_var *>(one)->var->name.str;
+    server = server || strcmp(name, "lock_wait_timeout") == 0;
+    innodb = innodb || strcmp(name, "innodb_lock_wait_timeout") == 0;
   }
-  return false;
+  if (!server) return NamedWait::kNo;
+  return innodb ? NamedWait::kByStatement : NamedWait::kByVariable;
 }
+
+}  // namespace
 
 unsigned long definition_wait_millis(THD *thd) {
-  return std::min<unsigned long>(THDVAR(thd, lock_wait_timeout),
-                                 thd->variables.lock_wait_timeout) * 1000;
+  const unsigned long of_server = thd->variables.lock_wait_timeout;
+  if (named_wait(thd) == NamedWait::kByStatement) return of_server * 1000;
+  return std::min<unsigned long>(THDVAR(thd, lock_wait_timeout), of_server) * 1000;
 }
 
+unsigned long session_lock_wait_millis(THD *thd) { return THDVAR(thd, lock_wait_timeout) * 1000; }
+
 unsigned long lock_wait_millis(THD *thd) {
-  return names_wait(thd) ? definition_wait_millis(thd) : THDVAR(thd, lock_wait_timeout) * 1000;
+  return named_wait(thd) == NamedWait::kNo ? session_lock_wait_millis(thd)
+                                           : definition_wait_millis(thd);
 }
 
 size_t sort_memory(THD *thd) { return THDVAR(thd, sort_memory); }

@@ -30,6 +30,8 @@ bool sync_at_commit();
 // How long a statement waits for the lock of a row, and how long DDL waits for transactions.
 unsigned long lock_wait_millis(THD *thd);
 unsigned long definition_wait_millis(THD *thd);
+// The former where a statement does not name another.
+unsigned long session_lock_wait_millis(THD *thd);
 // Bytes that one statement may take to sort what it puts into new trees.
 size_t sort_memory(THD *thd);
 // The percentage of its time in which an ALTER TABLE rests while others write to the table.

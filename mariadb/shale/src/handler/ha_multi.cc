@@ -72,6 +72,7 @@ int ha_shale::multi_range_read_init(RANGE_SEQ_IF *ranges, void *parameter, uint 
   if (ranges_.together) {
     scan_.index = &of_number(active_index);
     scan_.is_of_prefix = false;
+    ranges_.of_points = scan_.index->unique && (mode & HA_MRR_SINGLE_POINT) != 0;
     // Ranges are bounds of the cursor.
     set_end_range(nullptr);
     bool of_list = (mode & HA_MRR_NO_ASSOCIATION) != 0;
@@ -99,14 +100,21 @@ int ha_shale::multi_range_read_next(range_id_t *range) {
              mrr_funcs.skip_index_tuple(mrr_iter, *range));
     return error;
   }
+  // The server times and counts its own calls only: so it asks by one of them (step_asked).
+  ranges_.asked = range;
   uchar *buf = table->record[0];
-  int error = step_ranges(buf, range);
-  if (error == 0) {
-    update_index_statistics();
-    if (table->vfield != nullptr) table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
+  const int error = ranges_.of_points ? ha_index_read_map(buf, nullptr, 0, HA_READ_KEY_EXACT)
+                                      : ha_index_next(buf);
+  ranges_.asked = nullptr;
+  // A range's first row was counted by its key, and the end counts as a row.
+  if (error == HA_ERR_END_OF_FILE) {
+    system_status_var &counted = ha_thd()->status_var;
+    (ranges_.of_points ? counted.ha_read_key_count : counted.ha_read_next_count)--;
   }
-  return finish_read(error, buf);
+  return error;
 }
+
+int ha_shale::step_asked(uchar *buf) { return finish_read(step_ranges(buf, ranges_.asked), buf); }
 
 int ha_shale::step_ranges(uchar *buf, range_id_t *range) {
   for (;;) {
@@ -114,6 +122,7 @@ int ha_shale::step_ranges(uchar *buf, range_id_t *range) {
       RowAhead &row = ahead_.rows[ahead_.next++];
       if (mrr_funcs.skip_record != nullptr &&
           mrr_funcs.skip_record(mrr_iter, row.range, nullptr)) {
+        increment_statistics(&SSV::ha_read_next_count);
         continue;
       }
       if (row.value) {
@@ -123,6 +132,7 @@ int ha_shale::step_ranges(uchar *buf, range_id_t *range) {
       }
       bool skip = false;
       // A point of the primary key may have no row.
+      if (row.is_point) increment_statistics(&SSV::ha_read_key_count);
       if (!is_primary(*scan_.index)) {
         if (int error = row_is_missing(*scan_.index, &skip)) return error;
       }
@@ -146,7 +156,6 @@ int ha_shale::stream(uchar *buf, bool *shown) {
   shale_txn *txn = nullptr;
   bool found = false, skip = false;
   if (int error = note(scan_.trx->get(&txn))) return error;
-  increment_statistics(&SSV::ha_read_next_count);
   if (int error = note(scan_.cursor.step(txn, false, &found))) return error;
   if (found) {
     if (int error = fill_row(buf, &skip)) return error;
@@ -167,9 +176,7 @@ int ha_shale::fill_ranges(uchar *buf, shale_txn *txn) {
       ahead_.ended = ends ? HA_ERR_END_OF_FILE : begin_range(txn);
       continue;
     }
-    size_t before = ahead_.rows.size();
     int error = add_entries(buf, txn, mrr_cur_range.ptr);
-    for (; before < ahead_.rows.size(); before++) increment_statistics(&SSV::ha_read_next_count);
     ranges_.in_range = error == 0;
     ahead_.ended = error == HA_ERR_END_OF_FILE ? 0 : error;
   }
@@ -187,7 +194,7 @@ int ha_shale::begin_range(shale_txn *txn) {
   const key_range &start = mrr_cur_range.start_key, &end = mrr_cur_range.end_key;
   const KEY *key_info = index.number == MAX_KEY ? nullptr : &table->key_info[index.number];
   bool equal = (mrr_cur_range.range_flag & EQ_RANGE) != 0;
-  increment_statistics(&SSV::ha_read_key_count);
+  if (!ranges_.of_points) increment_statistics(&SSV::ha_read_key_count);
   if (key_info != nullptr && equal && index.unique) {
     key_part_map whole = (key_part_map(1) << key_info->user_defined_key_parts) - 1;
     if ((start.keypart_map & whole) == whole && !has_null(*key_info, start.key, whole)) {
@@ -227,7 +234,10 @@ int ha_shale::find_points(uchar *buf, shale_txn *txn) {
   for (RowAhead &row : ahead_.rows) {
     if (row.is_point) {
       const BytesHandle &entry = entries[point++];
-      if (!entry) continue;
+      if (!entry) {
+        if (ranges_.of_points) increment_statistics(&SSV::ha_read_key_count);
+        continue;
+      }
       bool skip = false;
       std::string_view primary_key;
       error = decode_entry(*scan_.index, buf, row.key, view_of(entry), &primary_key, &skip);

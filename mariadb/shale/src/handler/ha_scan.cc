@@ -380,6 +380,7 @@ int ha_shale::index_end() {
 
 int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
                              enum ha_rkey_function how) {
+  if (ranges_.asked != nullptr) return step_asked(buf);
   const Index &index = of_number(active_index);
   const KEY &key_info = table->key_info[active_index];
   bool in_range = asked_.has_range_end;
@@ -477,7 +478,9 @@ int ha_shale::move(uchar *buf, bool backward) {
   return first_step(buf, backward);
 }
 
-int ha_shale::index_next(uchar *buf) { return finish_read(move(buf, false), buf); }
+int ha_shale::index_next(uchar *buf) {
+  return ranges_.asked != nullptr ? step_asked(buf) : finish_read(move(buf, false), buf);
+}
 
 int ha_shale::index_prev(uchar *buf) { return finish_read(move(buf, true), buf); }
 

@@ -334,6 +334,7 @@ class ha_shale final : public handler {
   int fill_ranges(uchar *buf, shale_txn *txn);
   int find_points(uchar *buf, shale_txn *txn);
   int step_ranges(uchar *buf, range_id_t *range);
+  int step_asked(uchar *buf);
   int stream(uchar *buf, bool *shown);
   bool is_skipped(range_id_t range);
 

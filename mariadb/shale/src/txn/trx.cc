@@ -30,7 +30,10 @@ bool in_transaction(THD *thd) {
   return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
 }
 
-Trx::Trx(THD *thd) : thd_(thd), statement_wait_millis_(settings::lock_wait_millis(thd)) {
+Trx::Trx(THD *thd)
+    : thd_(thd),
+      statement_wait_millis_(settings::lock_wait_millis(thd)),
+      session_wait_millis_(settings::session_lock_wait_millis(thd)) {
   shale_interrupt *interrupt = nullptr;
   // Without memory for one nothing can be interrupted, and the rest goes on.
   ErrorHandle ignored(shale_interrupt_new(&interrupt));
@@ -87,7 +90,11 @@ Error Trx::begin_statement(bool fresh) {
 }
 
 unsigned long Trx::lock_wait() {
-  if (!thd_->in_sub_stmt) statement_wait_millis_ = settings::lock_wait_millis(thd_);
+  const unsigned long session = settings::session_lock_wait_millis(thd_);
+  if (!thd_->in_sub_stmt || session != session_wait_millis_) {
+    statement_wait_millis_ = settings::lock_wait_millis(thd_);
+    session_wait_millis_ = session;
+  }
   return statement_wait_millis_;
 }
 

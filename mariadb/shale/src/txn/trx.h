@@ -206,7 +206,9 @@ class Trx {
   shale_txn *txn_ = nullptr;
   std::atomic<uint64_t> number_{0};
   unsigned long lock_wait_millis_ = 0;
-  unsigned long statement_wait_millis_;  // for locks, also in the functions that it calls
+  // For locks, also in the functions that a statement calls, unless these set the variable; what
+  // it was then.
+  unsigned long statement_wait_millis_, session_wait_millis_;
   InterruptHandle interrupt_;
   shale_prepared *prepared_ = nullptr;
   std::string prepared_name_;  // also of one that has nothing to be prepared

@@ -19,7 +19,7 @@ use crate::compaction::policy::LAST;
 use crate::compaction::room;
 use crate::compaction::split::{self, Part};
 use crate::compaction::stages::{Removed, Stage, Stages};
-use crate::db::core::{Core, Inputs, MergeJob, Progress, TreeCore};
+use crate::db::core::{Core, Inputs, MergeJob, MergeWork, Progress, TreeCore};
 use crate::fs::ledger::Payer;
 use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
@@ -68,8 +68,7 @@ impl Core {
             left: count,
             done: Vec::new(),
             early_outputs: Vec::new(),
-            written: 0,
-            dropped: 0,
+            read_counted: 0,
             cpu_nanos: 0,
             rested_nanos: 0,
             error: None,
@@ -306,7 +305,6 @@ impl Core {
         );
         assert!(outputs.iter().all(|meta| job.plan.range.spans(meta)), "outputs are in the range");
         let ids: Vec<FileId> = outputs.iter().map(|meta| meta.id).collect();
-        let written: u64 = outputs.iter().map(|meta| meta.file_bytes).sum();
         if !stage.is_last {
             // Before anyone sees them: other jobs leave them alone while this one goes on.
             job.progress.lock().early_outputs.extend(&ids);
@@ -319,17 +317,12 @@ impl Core {
             return Err(error);
         }
         let mut progress = job.progress.lock();
-        progress.written += written;
-        progress.dropped += done.iter().map(|done| done.entries_in - done.entries_out).sum::<u64>();
+        let spent = progress.take_spent(job, done.iter().map(|done| done.entries_in).sum());
         progress.stages.installed(stage);
         let gone: Vec<Arc<Table>> = progress.take_removed(&stage.removed);
         drop(progress);
         self.note_replaced(job, &ids, gone, stage.is_last);
-        let mut levels = job.tree.levels.lock();
-        done.iter().for_each(|done| levels.reused(&job.plan, done));
-        if !stage.is_last {
-            levels.installed_early(&job.plan);
-        }
+        job.tree.levels.lock().installed(&job.plan, done, spent, stage.is_last);
         Ok(())
     }
 
@@ -369,7 +362,8 @@ impl Core {
         let error = progress.error.take();
         let rest = progress.stages.rest();
         assert!(error.is_some() || progress.stages.are_installed(), "no stage is missing");
-        let (written, dropped, cpu) = (progress.written, progress.dropped, progress.cpu_nanos);
+        let read_bytes = job.plan.input_bytes - progress.read_counted;
+        let uncounted = MergeWork { read_bytes, cpu_nanos: progress.cpu_nanos };
         let rested = progress.rested_nanos;
         drop(progress);
         if let Some(error) = error {
@@ -387,7 +381,7 @@ impl Core {
         let nanos = self.env.clock.now_nanos() - job.started;
         // About how fast it could have been: parts that run side by side rest side by side.
         self.throttle.note_compaction(job.plan.input_bytes, nanos - rested.min(nanos / 2));
-        job.tree.levels.lock().merged(&job.plan, written, nanos, cpu, dropped);
+        job.tree.levels.lock().merged(&job.plan, nanos, uncounted);
         Ok(())
     }
 }

@@ -30,6 +30,13 @@ pub(crate) struct LevelCounter {
     pub early_installs: u64,
 }
 
+/// What a part of a merge has taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MergeWork {
+    pub read_bytes: u64,
+    pub cpu_nanos: u64,
+}
+
 impl LevelCounters {
     pub fn flushed(&mut self, written: u64, wall_nanos: u64, cpu_nanos: u64) {
         self.flush_bytes += written;
@@ -40,26 +47,28 @@ impl LevelCounters {
         level.cpu_nanos += cpu_nanos;
     }
 
-    pub fn merged(&mut self, plan: &Plan, written: u64, wall: u64, cpu: u64, dropped: u64) {
+    /// Counts a stage of a merge that is installed: a large merge is not counted at its end only.
+    pub fn installed(&mut self, plan: &Plan, parts: &[Done], spent: MergeWork, is_last: bool) {
+        let level = &mut self.levels[plan.output_level];
+        for part in parts {
+            level.write_bytes += part.tables.iter().map(|meta| meta.file_bytes).sum::<u64>();
+            level.dropped += part.entries_in - part.entries_out;
+            level.blocks_reused += part.blocks_reused;
+            level.bytes_reused += part.bytes_reused;
+        }
+        level.read_bytes += spent.read_bytes;
+        level.cpu_nanos += spent.cpu_nanos;
+        level.early_installs += u64::from(!is_last);
+    }
+
+    /// Counts the end of a merge, and what no stage was counted with.
+    pub fn merged(&mut self, plan: &Plan, wall_nanos: u64, rest: MergeWork) {
         *self.reasons.entry(plan.reason.name()).or_default() += 1;
         let level = &mut self.levels[plan.output_level];
         level.jobs += 1;
-        level.read_bytes += plan.input_bytes;
-        level.write_bytes += written;
-        level.wall_nanos += wall;
-        level.cpu_nanos += cpu;
-        level.dropped += dropped;
-    }
-
-    /// Notes what a part of a compaction has reused.
-    pub fn reused(&mut self, plan: &Plan, part: &Done) {
-        let level = &mut self.levels[plan.output_level];
-        level.blocks_reused += part.blocks_reused;
-        level.bytes_reused += part.bytes_reused;
-    }
-
-    pub fn installed_early(&mut self, plan: &Plan) {
-        self.levels[plan.output_level].early_installs += 1;
+        level.wall_nanos += wall_nanos;
+        level.read_bytes += rest.read_bytes;
+        level.cpu_nanos += rest.cpu_nanos;
     }
 
     pub fn moved(&mut self, plan: &Plan, wall_nanos: u64) {

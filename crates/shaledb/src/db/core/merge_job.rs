@@ -1,5 +1,6 @@
 //! A merge under way, as the threads that share its parts see it.
 
+use super::counters::MergeWork;
 use super::trees::TreeCore;
 use crate::base::error::{Error, Result};
 use crate::base::rank;
@@ -68,9 +69,9 @@ pub(crate) struct Progress {
     pub done: Vec<(usize, Done)>,
     /// The tables of stages installed before the last.
     pub early_outputs: Vec<FileId>,
-    /// What was installed.
-    pub written: u64,
-    pub dropped: u64,
+    /// Of the inputs what was counted with stages that are installed.
+    pub read_counted: u64,
+    /// What parts have taken since the last of them.
     pub cpu_nanos: u64,
     /// How long parts have rested, added up.
     pub rested_nanos: u64,
@@ -78,6 +79,16 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// What parts have taken that none was counted with yet: of the inputs' bytes, their share by
+    /// entries.
+    pub fn take_spent(&mut self, job: &MergeJob, entries: u64) -> MergeWork {
+        let share = entries as f64 / job.entries.max(1) as f64;
+        let left = job.plan.input_bytes - self.read_counted;
+        let read_bytes = ((job.plan.input_bytes as f64 * share) as u64).min(left);
+        self.read_counted += read_bytes;
+        MergeWork { read_bytes, cpu_nanos: std::mem::take(&mut self.cpu_nanos) }
+    }
+
     /// Notes how a part has ended; answers with the stage that is to be installed now, and what its
     /// parts have made, in order.
     pub fn note(&mut self, index: usize, outcome: Result<Done>) -> Option<(Stage, Vec<Done>)> {

@@ -18,6 +18,7 @@ mod followed_view;
 mod blobs;
 mod database;
 
+pub(crate) use counters::MergeWork;
 pub(crate) use database::Core;
 pub(crate) use followed_view::FollowedView;
 pub(crate) use leader::{Leader, LiveWal};
