@@ -158,8 +158,8 @@ fn add_level<'a>(
     if tables.is_empty() {
         return 0;
     }
-    let first = state.version.levels[level].position(&range.lower);
-    let after = first + tables[first..].partition_point(|table| !begins_after(table));
+    let meeting = state.version.levels[level].meeting(&range.lower, range.upper.as_deref());
+    let (first, after) = (meeting.start, meeting.end);
     debug_assert!(tables[..first].iter().all(|table| table.meta.is_before(&range.lower)));
     debug_assert!(tables[after..].iter().all(begins_after), "what meets the range is read");
     match &tables[first..after] {
