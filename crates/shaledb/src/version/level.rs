@@ -14,8 +14,10 @@ use crate::table::meta::TableMeta;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One level of a version; never changed once built.
+/// One level of a version; never changed once built. Aligned for the count of references, as
+/// [`crate::state::TreeState`].
 #[derive(Clone, Debug, Default)]
+#[repr(align(64))]
 pub struct Level {
     number: usize,
     tables: Vec<Arc<Table>>,
