@@ -8,7 +8,7 @@ const SHARDS: usize = 16;
 /// Alone on its cache lines: processors fetch them in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Padded<T>(T);
+pub struct Padded<T>(pub T);
 
 /// A value for each group of threads. A thread's own is a matter of speed only: any may be used.
 #[derive(Debug)]

@@ -98,6 +98,29 @@ impl Run {
         debug_assert!(self.tables().get(at).is_none_or(|table| !table.meta.is_before(key)));
         at
     }
+
+    /// How many tables begin at or before `key`.
+    fn beginning_up_to(&self, key: &[u8]) -> usize {
+        let begins = |table: &Arc<Table>| table.meta.smallest.as_slice() <= key;
+        let count = match self {
+            Run::Level { level, range } => {
+                level.beginning_up_to(key).clamp(range.start, range.end) - range.start
+            }
+            Run::Tables(tables) => tables.partition_point(begins),
+        };
+        debug_assert!(self.tables()[..count].last().is_none_or(begins));
+        debug_assert!(!self.tables().get(count).is_some_and(begins));
+        count
+    }
+
+    /// No entry is newer.
+    fn max_seq(&self) -> SeqNo {
+        match self {
+            // Those of its other tables may be.
+            Run::Level { level, .. } => level.max_seq(),
+            Run::Tables(tables) => tables.iter().map(|table| table.meta.max_seq).max().unwrap_or(0),
+        }
+    }
 }
 
 /// The entries of a run. See the module.
@@ -108,7 +131,6 @@ pub struct Concat<C: OpenTable> {
     at: usize,
     /// The cursor there; `None` if this cursor is not valid.
     cursor: Option<C>,
-    max_seq: SeqNo,
 }
 
 impl<C: OpenTable> Concat<C> {
@@ -116,8 +138,7 @@ impl<C: OpenTable> Concat<C> {
     pub fn new(run: Run, options: C::Options) -> Concat<C> {
         let tables = run.tables();
         debug_assert!(tables.windows(2).all(|pair| pair[0].meta.is_before(&pair[1].meta.smallest)));
-        let max_seq = tables.iter().map(|table| table.meta.max_seq).max().unwrap_or(0);
-        Concat { run, options, at: 0, cursor: None, max_seq }
+        Concat { run, options, at: 0, cursor: None }
     }
 
     /// How tables are opened from now on.
@@ -224,9 +245,7 @@ impl<C: OpenTable> Cursor for Concat<C> {
     }
 
     fn seek_back(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        let after =
-            self.run.tables().partition_point(|table| table.meta.smallest.as_slice() <= key);
-        if let Some(cursor) = self.open(after.wrapping_sub(1)) {
+        if let Some(cursor) = self.open(self.run.beginning_up_to(key).wrapping_sub(1)) {
             let moved = cursor.seek_back(key, seq);
             self.check(moved)?;
         }
@@ -278,7 +297,7 @@ impl<C: OpenTable> Cursor for Concat<C> {
 
 impl<C: OpenTable> Source for Concat<C> {
     fn max_seq(&self) -> SeqNo {
-        self.max_seq
+        self.run.max_seq()
     }
 
     /// Judges table by table, and does not open those that are passed over.

@@ -9,14 +9,30 @@ fn random_run(random: &mut Random, disk: &mut Disk) -> (Vec<Arc<Table>>, Vec<Ent
     (disk.run(&history, &cuts), history.entries)
 }
 
+/// Some tables of a level with these.
+fn part_of_level(random: &mut Random, tables: Vec<Arc<Table>>, entries: &mut Vec<Entry>) -> Run {
+    let count = tables.len() as u64;
+    let start = random.below(count + 1);
+    let range = start as usize..(start + random.below(count + 1 - start)) as usize;
+    let level = Arc::new(Level::new(1, tables).unwrap());
+    let run = Run::Level { level, range };
+    entries.retain(|entry| run.tables().iter().any(|table| table.meta.covers(&entry.key)));
+    run
+}
+
 #[test]
 fn any_mix_of_moves_equals_a_sorted_vector() {
-    for seed in 0..60 {
+    for seed in 0..120 {
         let mut random = Random::new(seed);
-        let (tables, entries) = random_run(&mut random, &mut Disk::new());
+        let (tables, mut entries) = random_run(&mut random, &mut Disk::new());
+        let run = match seed % 2 {
+            0 => Run::Tables(tables),
+            _ => part_of_level(&mut random, tables, &mut entries),
+        };
+        let newest = entries.iter().map(|entry| entry.seq).max().unwrap_or(0);
         let mut model = VecCursor::new(entries);
-        let mut concat: Concat<TableCursor> =
-            Concat::new(Run::Tables(tables), CursorOptions::default());
+        let mut concat: Concat<TableCursor> = Concat::new(run, CursorOptions::default());
+        assert!(concat.max_seq() >= newest, "seed {seed}");
         assert!(!concat.valid());
         for step in 0..200 {
             let (key, seq) = (random.key(64), random.below(160));

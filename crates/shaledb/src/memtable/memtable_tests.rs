@@ -85,6 +85,15 @@ fn check_against(model: &Model, memtable: &Memtable, random: &mut Pcg64Mcg, newe
 }
 
 #[test]
+fn what_inserts_write_is_on_other_cache_lines_than_what_reads_go_by() {
+    use std::mem::offset_of;
+    let apart = offset_of!(Memtable, list).min(offset_of!(Memtable, ranges));
+    assert!(apart >= offset_of!(Memtable, last_seq) + 64, "{apart}");
+    // Before the first field is the count of references.
+    assert_eq!(offset_of!(Memtable, last_seq), 0);
+}
+
+#[test]
 fn equals_a_btree_map() {
     for seed in 0..size(40, 2) as u64 {
         let mut random = Pcg64Mcg::seed_from_u64(seed);

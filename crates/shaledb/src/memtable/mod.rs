@@ -12,6 +12,7 @@ pub(crate) mod chunk;
 mod arena;
 mod node;
 mod hints;
+mod finger;
 mod ranges;
 mod skiplist;
 mod sample;
@@ -32,16 +33,18 @@ use std::any::Any;
 
 pub use node::{MemEntry, Sample};
 
-/// A sorted, growing set of entries in memory.
+/// A sorted, growing set of entries in memory. In this order what inserts write (as the count of
+/// references, before the first field) is not on a cache line with what reads go by.
+#[repr(C)]
 pub struct Memtable {
-    list: Arc<SkipList>,
-    ranges: RangeLog,
-    first_seq: AtomicU64,
     last_seq: AtomicU64,
+    first_seq: AtomicU64,
     attached: Mutex<Vec<Arc<dyn Any + Send + Sync>>, { rank::ATTACHED }>,
     /// The memory of what is attached, and the bytes that it keeps outside.
     attached_bytes: AtomicUsize,
     outside_bytes: AtomicU64,
+    list: Arc<SkipList>,
+    ranges: RangeLog,
 }
 
 impl Default for Memtable {
@@ -54,13 +57,13 @@ impl Memtable {
     /// An empty memtable.
     pub fn new() -> Memtable {
         Memtable {
-            list: Arc::new(SkipList::new()),
-            ranges: RangeLog::new(),
-            first_seq: AtomicU64::new(u64::MAX),
             last_seq: AtomicU64::new(0),
+            first_seq: AtomicU64::new(u64::MAX),
             attached: Mutex::new(Vec::new()),
             attached_bytes: AtomicUsize::new(0),
             outside_bytes: AtomicU64::new(0),
+            list: Arc::new(SkipList::new()),
+            ranges: RangeLog::new(),
         }
     }
 

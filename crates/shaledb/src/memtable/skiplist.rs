@@ -27,6 +27,7 @@ use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 
 use super::arena::Arena;
+use super::finger::{Finger, Splice};
 use super::hints::{HINT_HEIGHT, Hints};
 use super::node::{
     HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, Target, VALUE_SHIFT, height_of, link,
@@ -40,50 +41,23 @@ const HINTED_FROM: usize = if cfg!(test) { 3 } else { 12 };
 /// How many steps on the highest level of a hint are near: all nodes of that level have hints.
 const NEAR: usize = 4;
 
-/// Where a search passed each level: `prev[i]` is before the target on level `i`, `next[i]` was
-/// its next node. `prev[i]` is never behind `prev[i - 1]`.
-struct Splice {
-    height: usize,
-    prev: [*mut Node; HEIGHT_MAX],
-    /// The greatest of the heads in the links that led to `prev[i]`: mostly that of `prev[i]`.
-    /// Every search for a target after `prev[i]` and with at least this head gets there.
-    prev_head: [u64; HEIGHT_MAX],
-    next: [*mut Node; HEIGHT_MAX],
-    next_head: [u64; HEIGHT_MAX],
-}
-
-impl Splice {
-    const EMPTY: Splice = Splice {
-        height: 0,
-        prev: [ptr::null_mut(); HEIGHT_MAX],
-        prev_head: [0; HEIGHT_MAX],
-        next: [ptr::null_mut(); HEIGHT_MAX],
-        next_head: [u64::MAX; HEIGHT_MAX],
-    };
-}
-
-/// The map.
+/// The map. In this order what each insert writes (as the count of references, before the first
+/// field) is not on a cache line with what each search reads. To align it for that would cost
+/// memory: transactions have small ones.
+#[repr(C)]
 pub(super) struct SkipList {
+    count: AtomicU64,
+    /// Whether a thread holds `finger`.
+    finger_held: AtomicBool,
+    /// The memory of the hints.
+    hint_bytes: AtomicUsize,
+    /// A thread that finds it held goes without.
+    finger: UnsafeCell<Finger>,
     arena: Arena,
     /// The head's links: the highest level first, so that the last one is where a node would begin.
     tower: NonNull<Link>,
     /// How many levels are in use.
     height: AtomicUsize,
-    count: AtomicU64,
-    /// Whether a thread holds `finger`.
-    finger_held: AtomicBool,
-    /// A thread that finds it held goes without.
-    finger: UnsafeCell<Finger>,
-    /// The memory of the hints.
-    hint_bytes: AtomicUsize,
-}
-
-/// What spares inserts the search from the top.
-struct Finger {
-    /// Where an insert went lately: the next one is often close.
-    splice: Splice,
-    /// For those that are not.
-    hints: Hints,
 }
 
 // SAFETY: nodes are immutable but for their atomic links, live as long as the list, and are
@@ -104,13 +78,13 @@ impl SkipList {
             unsafe { tower.add(level).write(Link::nowhere()) };
         }
         SkipList {
+            count: AtomicU64::new(0),
+            finger_held: AtomicBool::new(false),
+            hint_bytes: AtomicUsize::new(0),
+            finger: UnsafeCell::new(Finger { hints: Hints::default(), splice: Splice::EMPTY }),
             arena: Arena::new(),
             tower,
             height: AtomicUsize::new(1),
-            count: AtomicU64::new(0),
-            finger_held: AtomicBool::new(false),
-            finger: UnsafeCell::new(Finger { splice: Splice::EMPTY, hints: Hints::default() }),
-            hint_bytes: AtomicUsize::new(0),
         }
     }
 

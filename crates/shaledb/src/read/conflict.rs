@@ -3,7 +3,7 @@
 //!
 //! The check is exact for the number of an open snapshot, since compaction keeps the numbers of all
 //! newer versions. Exception: a key inserted and deleted again since the snapshot may be missed; no
-//! reader can tell. Tables that have nothing newer are not read.
+//! reader can tell. Memtables and tables that have nothing newer are not searched.
 
 use super::get::{newest_covering, newest_covering_in_memtables, tables_of};
 use crate::base::coding;
@@ -34,7 +34,7 @@ pub fn newest_after(
         Scope::All => newest_covering(state, key, SEQ_MAX)?,
         Scope::Memtables => newest_covering_in_memtables(state, key, SEQ_MAX),
     };
-    for memtable in state.memtables() {
+    for memtable in state.memtables().filter(|memtable| memtable.last_seq() > since) {
         if let Some(entry) = memtable.get(key, SEQ_MAX) {
             newest = newest.max(entry.seq);
         }

@@ -24,6 +24,7 @@ use crate::base::ranges::{RangeDelete, RangeDeletes};
 use crate::base::sync::Arc;
 use crate::memtable::{Memtable, Sample};
 use crate::state::TreeState;
+use crate::table::meta::TableMeta;
 use crate::table::{CursorOptions, Table};
 
 /// The least entries of a memtable by which it is known how many it has: to a sixth, and if it has
@@ -307,13 +308,15 @@ fn sources_of<'a>(
     since: SeqNo,
     memtable_sample: usize,
 ) -> Result<Vec<Source<'a>>> {
-    let mut older = Vec::new();
-    let add = |sources: &mut Vec<Source<'a>>, tables: &mut dyn Iterator<Item = &'a Arc<Table>>| {
-        let mut found = Vec::new();
+    let meets = |meta: &TableMeta| {
+        let after = upper.is_some_and(|upper| meta.smallest.as_slice() >= upper);
+        meta.max_seq >= since && !after && !meta.is_before(lower)
+    };
+    let add = |sources: &mut Vec<Source<'a>>, tables: &'a [Arc<Table>]| {
+        let mut found = Vec::with_capacity(tables.len());
         for table in tables {
             let meta = &table.meta;
-            let after = upper.is_some_and(|upper| meta.smallest.as_slice() >= upper);
-            if meta.max_seq < since || after || meta.is_before(lower) {
+            if !meets(meta) {
                 continue;
             }
             let inside = meta.smallest.as_slice() >= lower
@@ -333,18 +336,17 @@ fn sources_of<'a>(
         }
         Result::Ok(())
     };
-    for (number, level) in state.version.levels.iter().enumerate() {
-        let tables = level.tables().get(level.overlapping(lower, upper)).unwrap_or_default();
-        if number > 0 {
-            add(&mut older, &mut tables.iter())?;
-            continue;
-        }
-        for table in tables {
-            add(&mut older, &mut std::iter::once(table))?;
-        }
+    let (level_0, deeper) = state.version.level0_and_deeper();
+    let mut older = Vec::with_capacity(level_0.len() + deeper.len());
+    for table in level_0.iter().filter(|table| meets(&table.meta)) {
+        add(&mut older, std::slice::from_ref(table))?;
+    }
+    for level in deeper.iter().filter(|level| !level.is_empty()) {
+        let range = level.meeting(lower, upper);
+        add(&mut older, level.tables().get(range).unwrap_or_default())?;
     }
     let in_tables: u64 = older.iter().map(|source| source.entries).sum();
-    let mut sources = Vec::new();
+    let mut sources = Vec::with_capacity(1 + state.sealed.len() + older.len());
     for memtable in state.memtables().filter(|memtable| memtable.last_seq() >= since) {
         let (mut entries, mut found) = memtable.sample(lower, upper, MEMTABLE_GLANCE);
         // The glance may be wrong by a factor of two.

@@ -158,8 +158,8 @@ fn add_level<'a>(
     if tables.is_empty() {
         return 0;
     }
-    let first = state.version.levels[level].position(&range.lower);
-    let after = first + tables[first..].partition_point(|table| !begins_after(table));
+    let meeting = state.version.levels[level].meeting(&range.lower, range.upper.as_deref());
+    let (first, after) = (meeting.start, meeting.end);
     debug_assert!(tables[..first].iter().all(|table| table.meta.is_before(&range.lower)));
     debug_assert!(tables[after..].iter().all(begins_after), "what meets the range is read");
     match &tables[first..after] {
@@ -192,6 +192,14 @@ pub(super) fn is_in_order(state: &TreeState) -> bool {
     level_0 && state.sealed.is_sorted_by(|newer, older| newer.last_seq() >= older.last_seq())
 }
 
+/// As many sources as there may be, or more. They are large: a vector that grows would move them.
+fn most_sources(state: &TreeState, write_set: Option<&WriteSetSources>) -> usize {
+    let own = write_set.map_or(0, |write_set| 1 + write_set.runs.len());
+    let (level_0, deeper) = state.version.level0_and_deeper();
+    let deeper = deeper.iter().filter(|level| !level.is_empty()).count();
+    own + 1 + state.sealed.len() + level_0.len() + deeper
+}
+
 /// A merge of all sources of a range, from new to old, and the range deletes of all of them. `own`
 /// are the reader's own writes, on top.
 pub fn open(
@@ -200,7 +208,7 @@ pub fn open(
     range: &ScanRange,
 ) -> Result<(Merge<ScanSource>, Vec<Arc<RangeDeletes>>)> {
     let mut deletes = Vec::new();
-    let mut sources = Vec::new();
+    let mut sources = Vec::with_capacity(most_sources(state, write_set));
     debug_assert!(is_in_order(state));
     if let Some(write_set) = write_set {
         debug_assert!(write_set.memtable.first_seq().is_none_or(|seq| seq >= WRITE_SET_FIRST));
@@ -228,6 +236,7 @@ pub fn open(
         let level = add_level(&mut sources, &mut prefix, state, level, range);
         bytes = u64::saturating_add(bytes, level);
     }
+    debug_assert!(sources.len() <= most_sources(state, write_set));
     for source in &mut sources {
         source.set_range_bytes(bytes);
     }

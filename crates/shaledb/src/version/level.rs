@@ -14,8 +14,10 @@ use crate::table::meta::TableMeta;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One level of a version; never changed once built.
+/// One level of a version; never changed once built. Aligned for the count of references, as
+/// [`crate::state::TreeState`].
 #[derive(Clone, Debug, Default)]
+#[repr(align(64))]
 pub struct Level {
     number: usize,
     tables: Vec<Arc<Table>>,
@@ -135,11 +137,33 @@ impl Level {
             return 0..self.tables.len();
         }
         let from = self.position(low);
-        let count = high.map_or(self.tables.len() - from, |high| {
-            self.tables[from..].partition_point(|table| table.meta.smallest.as_slice() <= high)
-        });
-        debug_assert!(from + count <= self.tables.len());
-        from..from + count
+        let to = high.map_or(self.tables.len(), |high| self.beginning_up_to(high));
+        from..to.max(from)
+    }
+
+    /// The indexes of the tables that may have keys from `lower` up to (not including) `upper`
+    /// (`None`: no bound). Not for level 0.
+    pub fn meeting(&self, lower: &[u8], upper: Option<&[u8]>) -> Range<usize> {
+        let from = self.position(lower);
+        let to = upper.map_or(self.tables.len(), |upper| self.beginning(upper, |key| key < upper));
+        from..to.max(from)
+    }
+
+    /// How many tables have a first key at or before `key`. Not for level 0.
+    pub fn beginning_up_to(&self, key: &[u8]) -> usize {
+        self.beginning(key, |smallest| smallest <= key)
+    }
+
+    /// How many tables begin where `counts` says, which is so of what is before `key`, and not of
+    /// what is after it.
+    fn beginning(&self, key: &[u8], counts: impl Fn(&[u8]) -> bool) -> usize {
+        let at = self.position(key);
+        // Tables do not overlap: those before this one begin before `key`, those after it after.
+        let this = self.tables.get(at).is_some_and(|table| counts(&table.meta.smallest));
+        let count = at + usize::from(this);
+        debug_assert!(self.tables[..count].last().is_none_or(|table| counts(&table.meta.smallest)));
+        debug_assert!(self.tables.get(count).is_none_or(|table| !counts(&table.meta.smallest)));
+        count
     }
 
     /// The descriptions of the tables, in search order.

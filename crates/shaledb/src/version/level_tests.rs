@@ -79,8 +79,15 @@ fn finding_equals_a_plain_search() {
                         (0..level.len()).filter(|at| overlaps(&level.tables()[*at])).collect();
                     assert_eq!(range.collect::<Vec<_>>(), plain);
                 }
+                let meeting = level.meeting(low, Some(high));
+                let ends = level.tables()[meeting.start..].iter();
+                let count = ends.take_while(|table| table.meta.smallest < *high).count();
+                assert_eq!(meeting, level.position(low)..level.position(low) + count);
             }
             assert_eq!(level.overlapping(low, None), level.position(low)..level.len());
+            assert_eq!(level.meeting(low, None), level.position(low)..level.len());
+            let begin = level.tables().iter().filter(|table| table.meta.smallest <= *low).count();
+            assert_eq!(level.beginning_up_to(low), begin);
         }
     }
 }

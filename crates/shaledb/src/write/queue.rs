@@ -149,11 +149,12 @@ impl CommitQueue {
         state.spare.get_or_insert(group);
         let next = state.waiting[1 - parity];
         drop(state);
-        if others > 0 {
-            self.wake[parity].notify_all();
-        }
+        // First who leads next: the queue waits for it, and to wake many takes a while.
         if next > 0 {
             self.wake[1 - parity].notify_one();
+        }
+        if others > 0 {
+            self.wake[parity].notify_all();
         }
     }
 }

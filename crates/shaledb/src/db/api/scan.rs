@@ -13,7 +13,6 @@ use crate::fs::meter::Meter;
 use crate::read::{BlobSource, Scan, ScanRange, WriteSetSources};
 use crate::state::TreeState;
 use crate::table::CursorOptions;
-use arc_swap::Guard;
 use std::ops::{Bound, RangeBounds};
 
 /// What a scan covers and how it reads; for [`Tree::scan_with`](crate::Tree::scan_with).
@@ -79,14 +78,14 @@ impl BlobSource for PinnedBlobs {
 
 impl ScanOptions<'_> {
     /// The bounds and the prefix as bounds.
-    pub(in crate::db) fn bounds(&self) -> (Vec<u8>, Option<Vec<u8>>) {
-        let (mut lower, mut upper) = (self.lower.clone().unwrap_or_default(), self.upper.clone());
-        if let Some(prefix) = &self.prefix {
-            upper = match (upper, prefix_end(prefix)) {
+    pub(in crate::db) fn into_bounds(self) -> (Vec<u8>, Option<Vec<u8>>) {
+        let (mut lower, mut upper) = (self.lower.unwrap_or_default(), self.upper);
+        if let Some(prefix) = self.prefix {
+            upper = match (upper, prefix_end(&prefix)) {
                 (Some(upper), Some(end)) => Some(upper.min(end)),
                 (upper, end) => upper.or(end),
             };
-            lower = lower.max(prefix.clone());
+            lower = lower.max(prefix);
         }
         (lower, upper)
     }
@@ -172,16 +171,17 @@ impl Tree {
     ) -> Result<Scan> {
         self.check()?;
         let _measured = self.core().tables.meter.scope(Activity::ScanOpen, Counter::Scans);
-        let (lower, upper) = options.bounds();
-        if let Some(snapshot) = options.snapshot {
+        let snapshot = options.snapshot;
+        if let Some(snapshot) = snapshot {
             self.check_snapshot(snapshot)?;
         }
         let core = self.core();
-        let (state, seq) = self.read_view(options.snapshot)?;
-        let state = Guard::into_inner(state);
+        // Only borrowed until the scan is open: the state is counted once, for what pins it.
+        let (state, seq) = self.read_view(snapshot)?;
         let cursor = CursorOptions { fill_cache: options.fill_cache, ..CursorOptions::default() };
+        let (lower, upper) = options.into_bounds();
         let range = ScanRange { lower, upper, cursor };
-        let blobs = Arc::new(PinnedBlobs { core: core.clone(), _state: state.clone() });
+        let blobs = Arc::new(PinnedBlobs { core: core.clone(), _state: Arc::clone(&state) });
         Scan::with_write_set(&state, write_set, range, seq, blobs)
     }
 }

@@ -17,8 +17,9 @@ struct Open {
     kept: u64,
 }
 
-/// The snapshots of a group of threads.
+/// The snapshots of a group of threads, on cache lines of their own.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(crate) struct Shard {
     open: Mutex<Open, { rank::SNAPSHOTS }>,
     /// Called when one has ended that something was kept for.

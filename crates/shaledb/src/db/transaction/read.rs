@@ -343,7 +343,7 @@ impl Transaction {
         self.check(tree)?;
         refuse_snapshot(&options)?;
         if self.options.isolation == Isolation::Serializable {
-            let (lower, upper) = options.bounds();
+            let (lower, upper) = options.clone().into_bounds();
             let span = Span::Range(&lower, upper.as_deref());
             self.protect(tree, span, Mode::Shared)?;
         }

@@ -33,6 +33,12 @@ const SEQUENTIAL_BLOCKS: u32 = 2;
 /// What keys mostly have at most beside a common prefix.
 const SUFFIX_BYTES: usize = 64;
 
+thread_local! {
+    /// What a cursor has before its first block. One for each thread: to make one for each cursor
+    /// costs more, and threads would wait for each other to count the references to a single one.
+    static NO_BLOCK: Arc<Block> = Arc::default();
+}
+
 /// How a cursor uses cache and disk.
 #[derive(Clone, Copy, Debug)]
 pub struct CursorOptions {
@@ -57,6 +63,7 @@ pub struct TableCursor {
     options: CursorOptions,
     /// Loaded by the first seek.
     index: Option<Arc<TableIndex>>,
+    /// Shared with the cache and with slices, or [`NO_BLOCK`], or this cursor's alone.
     block: Arc<Block>,
     /// The number of `block`; `usize::MAX` while there is none.
     block_at: usize,
@@ -138,7 +145,8 @@ impl TableCursor {
             table,
             options,
             index: None,
-            block: Arc::default(),
+            // A thread that ends has none any more.
+            block: NO_BLOCK.try_with(Arc::clone).unwrap_or_default(),
             block_at: usize::MAX,
             entry: 0,
             key: Vec::new(),
@@ -200,15 +208,20 @@ impl TableCursor {
         self.entry.checked_sub(first)
     }
 
-    fn index(&mut self) -> Result<Arc<TableIndex>> {
-        match &self.index {
-            Some(index) => Ok(Arc::clone(index)),
-            None => {
-                let index = self.table.index()?;
-                self.index = Some(Arc::clone(&index));
-                Ok(index)
-            }
-        }
+    /// Moves by the index, which is loaded if need be. Lent out for that long, not counted once
+    /// more: all threads that read the table count there.
+    fn with_index<T>(
+        &mut self,
+        work: impl FnOnce(&mut TableCursor, &Arc<TableIndex>) -> Result<T>,
+    ) -> Result<T> {
+        let index = match self.index.take() {
+            Some(index) => index,
+            None => self.table.index()?,
+        };
+        let done = work(self, &index);
+        debug_assert!(self.index.is_none(), "nobody else has asked for it meanwhile");
+        self.index = Some(index);
+        done
     }
 
     fn invalidate(&mut self) {
@@ -457,23 +470,20 @@ impl Cursor for TableCursor {
 
     fn seek_first(&mut self) -> Result<()> {
         self.invalidate();
-        let index = self.index()?;
-        self.enter_first(&index, 0)
+        self.with_index(|cursor, index| cursor.enter_first(index, 0))
     }
 
     fn seek_last(&mut self) -> Result<()> {
         self.invalidate();
-        let index = self.index()?;
-        match index.index.blocks().checked_sub(1) {
-            Some(last) => self.enter_last(&index, last),
+        self.with_index(|cursor, index| match index.index.blocks().checked_sub(1) {
+            Some(last) => cursor.enter_last(index, last),
             None => Ok(()),
-        }
+        })
     }
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.invalidate();
-        let index = self.index()?;
-        if !self.find(&index, key, seq)? {
+        if !self.with_index(|cursor, index| cursor.find(index, key, seq))? {
             self.invalidate();
         }
         self.assemble_key();
@@ -482,8 +492,7 @@ impl Cursor for TableCursor {
 
     fn seek_back(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.invalidate();
-        let index = self.index()?;
-        if !self.find(&index, key, seq)? {
+        if !self.with_index(|cursor, index| cursor.find(index, key, seq))? {
             return self.seek_last();
         }
         self.prev()
@@ -497,8 +506,8 @@ impl Cursor for TableCursor {
             self.assemble_key();
             return Ok(());
         }
-        let index = self.index()?;
-        self.enter_first(&index, self.block_at.wrapping_add(1))
+        let next = self.block_at.wrapping_add(1);
+        self.with_index(|cursor, index| cursor.enter_first(index, next))
     }
 
     #[inline]
@@ -511,10 +520,7 @@ impl Cursor for TableCursor {
         }
         self.invalidate();
         match self.block_at.checked_sub(1) {
-            Some(before) => {
-                let index = self.index()?;
-                self.enter_last(&index, before)
-            }
+            Some(before) => self.with_index(|cursor, index| cursor.enter_last(index, before)),
             None => Ok(()),
         }
     }

@@ -185,6 +185,32 @@ fn a_value_outlives_the_move_of_its_cursor() {
     assert!(values.iter().zip(&rows).all(|(value, row)| **value == *row.3));
 }
 
+/// They begin with one block, which none of them may change.
+#[test]
+fn cursors_that_begin_together_do_not_share_what_they_read() {
+    let world = World::new(64 << 20);
+    let rows = entries(300, 1, 6);
+    let table = world.open(world.write(1, options(Codec::Lz4, 400), &rows));
+    for (fill_cache, readahead) in [(false, 0), (false, 1000), (true, 0)] {
+        let options = CursorOptions { fill_cache, readahead, ..CursorOptions::default() };
+        let mut cursors: Vec<TableCursor> = (0..3).map(|_| table.cursor(options)).collect();
+        // And one of a thread that has ended.
+        let of_another = std::thread::scope(|scope| {
+            scope.spawn(|| table.cursor(options)).join().expect("it does not panic")
+        });
+        cursors.push(of_another);
+        assert!(cursors.iter().all(|cursor| !cursor.valid()));
+        for (at, cursor) in cursors.iter_mut().enumerate() {
+            cursor.seek(&rows[70 * at].0, SEQ_MAX).unwrap();
+        }
+        assert!(!table.cursor(options).valid());
+        for (at, cursor) in cursors.iter_mut().enumerate() {
+            assert_eq!(here(cursor).as_ref(), rows.get(70 * at));
+            walk(cursor, &rows, &mut Chance(at as u64), 50);
+        }
+    }
+}
+
 #[test]
 fn an_error_leaves_the_cursor_usable() {
     let world = World::new(64 << 20);

@@ -24,8 +24,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 
-/// The parts of a table that every read needs.
+/// The parts of a table that every read needs. Aligned, so that the count of the references to it,
+/// which cursors change, is on another cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(super) struct TableIndex {
     pub index: Index,
     /// For each data block where the cache had it last.
@@ -54,7 +56,8 @@ impl TableIndex {
 
 struct OpenFile(Arc<dyn ReadFile>);
 
-/// One immutable sorted file. Shared; thread-safe.
+/// One immutable sorted file. Shared; thread-safe. Aligned as its index is.
+#[repr(align(64))]
 pub struct Table {
     /// What the tree knows of it.
     pub meta: Arc<TableMeta>,

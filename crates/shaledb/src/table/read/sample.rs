@@ -60,14 +60,15 @@ impl Table {
     /// About how many entries, deletes included, have keys from `lower` up to, not including,
     /// `upper`. Exact if they are in a few blocks.
     pub fn entries_between(&self, lower: &[u8], upper: Option<&[u8]>) -> Result<u64> {
-        let table = self.index()?;
-        let index = &table.index;
-        let Some(blocks) = self.blocks_of(index, lower, upper) else { return Ok(0) };
-        if blocks.last - blocks.first <= LOOK_BLOCKS {
-            return self.count_in_few(&table, &blocks);
-        }
-        let (from, to) = self.ranks(&table, &blocks)?;
-        Ok(to.saturating_sub(from))
+        self.with_index(|table| {
+            let blocks = self.blocks_of(&table.index, lower, upper);
+            let Some(blocks) = blocks else { return Ok(0) };
+            if blocks.last - blocks.first <= LOOK_BLOCKS {
+                return self.count_in_few(table, &blocks);
+            }
+            let (from, to) = self.ranks(table, &blocks)?;
+            Ok(to.saturating_sub(from))
+        })
     }
 
     /// How many entries a range of few blocks has. Mostly it is in one: that is looked up once.
@@ -117,12 +118,13 @@ impl Table {
         if self.meta.deletes > 0 || self.meta.max_seq > seq {
             return Ok(false);
         }
-        let table = self.index()?;
-        let index = &table.index;
-        let Some(blocks) = self.blocks_of(index, lower, upper) else { return Ok(true) };
-        let last = blocks.last.min(index.blocks() - 1);
-        let few = blocks.last - blocks.first <= LOOK_BLOCKS;
-        Ok(few && (blocks.first..=last).all(|at| !index.info(at).tagged))
+        self.with_index(|table| {
+            let index = &table.index;
+            let Some(blocks) = self.blocks_of(index, lower, upper) else { return Ok(true) };
+            let last = blocks.last.min(index.blocks() - 1);
+            let few = blocks.last - blocks.first <= LOOK_BLOCKS;
+            Ok(few && (blocks.first..=last).all(|at| !index.info(at).tagged))
+        })
     }
 
     /// How many entries of a block come before a key.
@@ -147,13 +149,14 @@ impl Table {
     /// says; `None` if no block meets the range. Blocks differ much in how many entries they have:
     /// deletes are short.
     pub fn block_at(&self, lower: &[u8], upper: Option<&[u8]>, part: f64) -> Result<Option<usize>> {
-        let table = self.index()?;
-        let index = &table.index;
-        let Some(blocks) = self.blocks_of(index, lower, upper) else { return Ok(None) };
-        let (from, to) = self.ranks(&table, &blocks)?;
-        let entry = from + (part * to.saturating_sub(from) as f64) as u64;
-        let last = blocks.last.min(index.blocks() - 1);
-        Ok(Some(index.block_of(entry).clamp(blocks.first, last)))
+        self.with_index(|table| {
+            let index = &table.index;
+            let Some(blocks) = self.blocks_of(index, lower, upper) else { return Ok(None) };
+            let (from, to) = self.ranks(table, &blocks)?;
+            let entry = from + (part * to.saturating_sub(from) as f64) as u64;
+            let last = blocks.last.min(index.blocks() - 1);
+            Ok(Some(index.block_of(entry).clamp(blocks.first, last)))
+        })
     }
 
     /// Up to `count` entries of a range, of one of the blocks that meet it.
@@ -164,11 +167,13 @@ impl Table {
         at: usize,
         count: usize,
     ) -> Result<Vec<TableSample>> {
-        let table = self.index()?;
-        let index = &table.index;
-        let Some(blocks) = self.blocks_of(index, lower, upper) else { return Ok(Vec::new()) };
-        let mut hits = 0;
-        let block = self.cached_block(&table, at, &mut hits)?;
+        let found = self.with_index(|table| {
+            let Some(blocks) = self.blocks_of(&table.index, lower, upper) else { return Ok(None) };
+            let mut hits = 0;
+            let block = self.cached_block(table, at, &mut hits)?;
+            Ok(Some((blocks, block, hits)))
+        })?;
+        let Some((blocks, block, hits)) = found else { return Ok(Vec::new()) };
         self.shared().recorder.add(Counter::DataHits, hits);
         let rank = |key: &[u8]| block.lower_bound(key, SEQ_MAX);
         let from = if at == blocks.first { blocks.lower.map_or(0, rank) } else { 0 };
@@ -193,12 +198,14 @@ impl Table {
         if !self.meta.covers(key) {
             return Ok(false);
         }
-        let table = self.index()?;
-        let filter = table.filter();
-        if filter.is_empty() {
-            return Ok(self.get(key, hash, SEQ_MAX)?.is_some());
+        let told = self.with_index(|table| {
+            let filter = table.filter();
+            Ok((!filter.is_empty()).then(|| filter::may_contain(filter, hash)))
+        })?;
+        match told {
+            Some(told) => Ok(told),
+            None => Ok(self.get(key, hash, SEQ_MAX)?.is_some()),
         }
-        Ok(filter::may_contain(filter, hash))
     }
 }
 

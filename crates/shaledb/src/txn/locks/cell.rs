@@ -35,8 +35,9 @@ impl Cell {
     }
 }
 
-/// A cell behind its mutex.
+/// A cell behind its mutex, on cache lines of its own: threads are in several at once.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(super) struct LockedCell {
     cell: Mutex<Cell, { rank::LOCK_SHARD }>,
     /// What the shard's locks take, as of the last time that anybody was in it.

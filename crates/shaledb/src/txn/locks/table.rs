@@ -9,6 +9,7 @@ use super::owner::Owner;
 use super::waiter::{Slot, Waits};
 use crate::base::coding;
 use crate::base::rank;
+use crate::base::shards::Padded;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use crate::version::TreeId;
@@ -22,7 +23,8 @@ pub(super) const SHARDS: usize = 16;
 pub struct LockTable {
     pub(super) cells: Vec<LockedCell>,
     pub(super) waits: Mutex<Waits, { rank::LOCK_WAITS }>,
-    next: AtomicU64,
+    /// The number of the next transaction: written by each that begins, beside what each lock reads.
+    next: Padded<AtomicU64>,
     /// What one shard may take.
     pub(super) shard_bytes_max: usize,
     pub(super) deadlocks: AtomicU64,
@@ -44,7 +46,7 @@ impl LockTable {
         LockTable {
             cells: (0..SHARDS).map(|_| LockedCell::default()).collect(),
             waits: Mutex::default(),
-            next: AtomicU64::new(1),
+            next: Padded(AtomicU64::new(1)),
             shard_bytes_max: (bytes_max as usize) / SHARDS,
             deadlocks: AtomicU64::new(0),
             escalations: AtomicU64::new(0),
@@ -69,12 +71,12 @@ impl LockTable {
 
     /// A new transaction, which holds nothing.
     pub fn owner(&self) -> Owner {
-        Owner::new(self.next.fetch_add(1, Ordering::Relaxed), None, Arc::default())
+        Owner::new(self.next.0.fetch_add(1, Ordering::Relaxed), None, Arc::default())
     }
 
     /// As [`LockTable::owner`], and shown by [`LockTable::live`] until it is released.
     pub fn live_owner(&self, about: About) -> Owner {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let id = self.next.0.fetch_add(1, Ordering::Relaxed);
         let slot = Slot { seen: Seen::new(about), ..Slot::default() };
         let (list_at, slot) = self.live.add(id, slot);
         Owner::new(id, Some(list_at), slot)

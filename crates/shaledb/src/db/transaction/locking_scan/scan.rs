@@ -55,13 +55,14 @@ impl Transaction {
     ) -> Result<LockingScan> {
         self.check(tree)?;
         refuse_snapshot(&options)?;
-        let (lower, upper) = options.bounds();
+        let fill_cache = options.fill_cache;
+        let (lower, upper) = options.into_bounds();
         Ok(LockingScan {
             transaction: self.id(),
             tree: tree.clone(),
             lower,
             upper,
-            fill_cache: options.fill_cache,
+            fill_cache,
             mode,
             has_one_view: self.has_one_view(),
             skips: false,
