@@ -105,6 +105,11 @@ impl Memtable {
         self.list.get(key, seq)
     }
 
+    /// All keys and their entries (not the range deletes), in the order of a cursor.
+    pub fn entries(&self) -> impl Iterator<Item = (&[u8], MemEntry<'_>)> {
+        self.list.entries()
+    }
+
     /// About how many entries have keys from `lower` up to (not including) `upper`, and a part of
     /// them, spread evenly: `count` or a little more. All of them, and how many they are, if they
     /// are fewer. Its cost grows with `count` only.
