@@ -32,6 +32,7 @@ use super::node::{
     HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, Target, VALUE_SHIFT, height_of, link,
     node_entry, node_key, prefetch,
 };
+use super::splice::Splice;
 use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -39,28 +40,6 @@ use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 const HINTED_FROM: usize = if cfg!(test) { 3 } else { 12 };
 /// How many steps on the highest level of a hint are near: all nodes of that level have hints.
 const NEAR: usize = 4;
-
-/// Where a search passed each level: `prev[i]` is before the target on level `i`, `next[i]` was
-/// its next node. `prev[i]` is never behind `prev[i - 1]`.
-struct Splice {
-    height: usize,
-    prev: [*mut Node; HEIGHT_MAX],
-    /// The greatest of the heads in the links that led to `prev[i]`: mostly that of `prev[i]`.
-    /// Every search for a target after `prev[i]` and with at least this head gets there.
-    prev_head: [u64; HEIGHT_MAX],
-    next: [*mut Node; HEIGHT_MAX],
-    next_head: [u64; HEIGHT_MAX],
-}
-
-impl Splice {
-    const EMPTY: Splice = Splice {
-        height: 0,
-        prev: [ptr::null_mut(); HEIGHT_MAX],
-        prev_head: [0; HEIGHT_MAX],
-        next: [ptr::null_mut(); HEIGHT_MAX],
-        next_head: [u64::MAX; HEIGHT_MAX],
-    };
-}
 
 /// The map.
 pub(super) struct SkipList {
@@ -112,6 +91,27 @@ impl SkipList {
             finger: UnsafeCell::new(Finger { splice: Splice::EMPTY, hints: Hints::default() }),
             hint_bytes: AtomicUsize::new(0),
         }
+    }
+
+    /// Makes it as new, with its memory, if that is little; else answers false and changes nothing.
+    pub(super) fn reset(&mut self) -> bool {
+        if !self.arena.reset() {
+            return false;
+        }
+        for level in 0..self.height() {
+            // SAFETY: the head's link on a level is so far from its last one, and was initialized;
+            // nobody else has the list.
+            unsafe { *self.tower.as_ptr().add(HEIGHT_MAX - 1 - level) = Link::nowhere() };
+        }
+        self.height = AtomicUsize::new(1);
+        self.count = AtomicU64::new(0);
+        self.finger_held = AtomicBool::new(false);
+        // Its nodes are gone; none is looked at from the height of a splice on.
+        let finger = self.finger.get_mut();
+        (finger.splice.height, finger.hints) = (0, Hints::default());
+        self.hint_bytes = AtomicUsize::new(0);
+        debug_assert!(self.find_last() == self.head().cast_const(), "no node is left");
+        true
     }
 
     /// The bytes of memory taken from the allocator.

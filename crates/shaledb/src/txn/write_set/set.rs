@@ -9,6 +9,7 @@
 
 use super::deletes::{self, Deletes};
 use super::runs::{RUNS_TO_MERGE, RunSource, SpilledRun};
+use super::spare;
 use crate::base::coding;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
@@ -36,12 +37,19 @@ pub struct Mark {
     bytes: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct TreeWrites {
     memtable: Arc<Memtable>,
     /// Oldest first; all older than the memtable.
     runs: Vec<SpilledRun>,
     deletes: Deletes,
+}
+
+impl Default for TreeWrites {
+    fn default() -> TreeWrites {
+        let memtable = spare::take();
+        TreeWrites { memtable, runs: Vec::new(), deletes: Deletes::default() }
+    }
 }
 
 /// What the transaction itself says of a key.
@@ -98,6 +106,14 @@ impl Default for WriteSet {
             count: 0,
             bytes: 0,
             forgotten: Vec::new(),
+        }
+    }
+}
+
+impl Drop for WriteSet {
+    fn drop(&mut self) {
+        for writes in std::mem::take(&mut self.trees).into_values() {
+            spare::give(writes.memtable);
         }
     }
 }
