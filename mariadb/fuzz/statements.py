@@ -285,20 +285,21 @@ class Program:
         self.do(f"delete from {quoted(table.name)}{where}{back}")
 
     def multi(self) -> None:
-        """UPDATE and DELETE of joined tables; nothing that depends on the order of rows."""
+        """UPDATE and DELETE of joined tables, and of one with itself; nothing that depends on the
+        order of rows."""
         chance, one, two = self.chance, self.table(), self.table()
         pairs = [(a, b) for a in one.columns for b in two.columns
                  if a.type.family == b.type.family == "whole"]
         free = [c for c in one.base if c.name not in one.unique_columns()
                 and c.name not in one.partition]
-        if one is two or not pairs:
+        if not pairs:
             return
         a, b = chance.choice(pairs)
         on = f"x.{quoted(a.name)} = y.{quoted(b.name)}"
         where = f" where {condition(chance, two, 1, 'y.')}" if chance.random() < 0.6 else ""
         join = chance.choice(["join", "left join"])
         # Which row is refused hangs on which is the first.
-        if join == "join" and (self.related(one) or self.related(two)):
+        if join == "join" and (one is two or self.related(one) or self.related(two)):
             join = "straight_join"
         if chance.random() < 0.5 and free:
             column = chance.choice(free)

@@ -148,11 +148,13 @@ fn main() {
     if only("together") {
         return all_together();
     }
-    let table = LockTable::new(1 << 30);
+    let cores = std::thread::available_parallelism().map_or(2, |count| count.get());
+    let mut table = LockTable::new(1 << 30);
+    table.fit(cores);
     for each in [1, 10, 100, 10_000] {
         println!("{each:>6} keys a transaction: {:.0} ns a key", run(&table, 0, KEYS, each));
     }
-    let threads = std::thread::available_parallelism().map_or(2, |count| count.get() as u64);
+    let threads = cores as u64;
     let nanos = std::thread::scope(|scope| {
         let table = &table;
         let running: Vec<_> =

@@ -7,7 +7,7 @@
 //! A request that is large beside the next chunk gets a
 //! chunk of its own, of exactly its size. Each chunk begins with its header; the headers form a
 //! list, which is all there is to free. Invariant: memory handed out is never moved, handed out
-//! twice, or freed before the arena is dropped.
+//! twice, or freed before the arena is dropped, or reset by who has it alone.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
@@ -104,8 +104,22 @@ impl Arena {
         retired + unsafe { (*current).used.load(Ordering::Relaxed) }
     }
 
+    /// Takes all memory back that was handed out, if that is of the first chunk, which stays, and of
+    /// no other, or if none was. Otherwise answers false and changes nothing.
+    pub(super) fn reset(&mut self) -> bool {
+        let current = self.current.load(Ordering::Relaxed);
+        if current.is_null() || self.bytes() != CHUNK_BYTES_MIN {
+            return self.bytes() == 0;
+        }
+        debug_assert_eq!(self.retired.load(Ordering::Relaxed), 0, "no other chunk was current");
+        // SAFETY: a chunk in `current` lives as long as the arena. What was handed out of it was so
+        // for as long as the arena was borrowed: that has ended.
+        unsafe { (*current).used.store(size_of::<ChunkHeader>(), Ordering::Relaxed) };
+        true
+    }
+
     /// `bytes` bytes of uninitialized memory that nobody else has, aligned to 8, valid for as
-    /// long as the arena lives.
+    /// long as the arena lives and is not reset.
     #[inline]
     pub(super) fn allocate(&self, bytes: usize) -> NonNull<u8> {
         let bytes = bytes.next_multiple_of(ALIGN);

@@ -34,6 +34,32 @@ fn a_large_request_gets_a_chunk_of_its_own() {
 }
 
 #[test]
+fn an_arena_of_one_chunk_is_reset() {
+    let mut arena = Arena::new();
+    assert!(arena.reset() && arena.bytes() == 0);
+    let first = arena.allocate(100);
+    while arena.used_bytes() + 512 <= CHUNK_BYTES_MIN {
+        arena.allocate(512);
+    }
+    assert!(arena.reset());
+    assert_eq!((arena.bytes(), arena.used_bytes()), (CHUNK_BYTES_MIN, size_of::<ChunkHeader>()));
+    assert_eq!(arena.allocate(100), first);
+    // With two it stays as it is.
+    while arena.bytes() == CHUNK_BYTES_MIN {
+        arena.allocate(512);
+    }
+    let (taken, used) = (arena.bytes(), arena.used_bytes());
+    assert!(!arena.reset());
+    assert_eq!((arena.bytes(), arena.used_bytes()), (taken, used));
+    // So it does with one that is another's size, or was made for one request of that size.
+    for bytes in [2 * CHUNK_BYTES_MIN, CHUNK_BYTES_MIN - size_of::<ChunkHeader>()] {
+        let mut arena = Arena::new();
+        arena.allocate(bytes);
+        assert!(!arena.reset());
+    }
+}
+
+#[test]
 fn no_two_requests_share_memory() {
     let arena = Arena::new();
     let rounds = if cfg!(miri) { 50 } else { 2000 };

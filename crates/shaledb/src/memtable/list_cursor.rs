@@ -1,16 +1,16 @@
-//! A cursor over a list: a position in it, forward and backward.
+//! A cursor over a list: a position in it, forward and backward; and a walk from its beginning.
 
 use std::ptr;
 
 use super::node::{
-    HEIGHT_MAX, HEIGHT_SHIFT, Node, Target, kind_of, link, node_entry, node_key, prefetch,
+    HEIGHT_MAX, HEIGHT_SHIFT, MemEntry, Node, Target, kind_of, link, node_entry, node_key, prefetch,
 };
 use super::skiplist::SkipList;
 use crate::base::key::{self, Kind, SeqNo};
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 
-/// How many of a node's links a cursor looks ahead through.
+/// How many of a node's links a walk looks ahead through.
 const AHEAD_LEVELS: usize = 4;
 
 /// A position in a list that it keeps alive. Entries inserted meanwhile may or may not be seen.
@@ -41,6 +41,45 @@ impl Path {
     /// Of no search.
     fn new(list: &SkipList) -> Path {
         Path { height: 0, nodes: [list.head().cast_const(); HEIGHT_MAX] }
+    }
+}
+
+/// The node after this one, or null.
+///
+/// # Safety
+/// `node` is a node of a list, or its head.
+#[inline]
+unsafe fn node_after(node: *const Node) -> *const Node {
+    // SAFETY: by the caller; the head and each node have a link on level 0, a node has `height`.
+    unsafe {
+        let next = link(node, 0).next.load(Ordering::Acquire).cast_const();
+        if !next.is_null() {
+            // Walking is a chain of cache misses; the upper links let some of them overlap.
+            let height = ((*next).sizes >> HEIGHT_SHIFT) as usize % (1 << 5);
+            for level in 0..height.min(AHEAD_LEVELS) {
+                prefetch(link(next, level).next.load(Ordering::Relaxed));
+            }
+        }
+        next
+    }
+}
+
+impl SkipList {
+    /// All keys and their entries, in order. Those inserted meanwhile may or may not be among them.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&[u8], MemEntry<'_>)> {
+        // SAFETY: it is the head.
+        let mut next = unsafe { node_after(self.head()) };
+        std::iter::from_fn(move || {
+            let node = next;
+            if node.is_null() {
+                return None;
+            }
+            // SAFETY: a node of this list, which is borrowed.
+            unsafe {
+                next = node_after(node);
+                Some((node_key(node), node_entry(node)))
+            }
+        })
     }
 }
 
@@ -75,17 +114,8 @@ impl ListCursor {
     #[inline]
     pub(super) fn next(&mut self) {
         assert!(self.valid());
-        // SAFETY: a valid cursor is at a node of its list; a node has `height` links.
-        unsafe {
-            self.node = link(self.node, 0).next.load(Ordering::Acquire);
-            if !self.node.is_null() {
-                // Walking is a chain of cache misses; the upper links let some of them overlap.
-                let height = ((*self.node).sizes >> HEIGHT_SHIFT) as usize % (1 << 5);
-                for level in 0..height.min(AHEAD_LEVELS) {
-                    prefetch(link(self.node, level).next.load(Ordering::Relaxed));
-                }
-            }
-        }
+        // SAFETY: a valid cursor is at a node of its list.
+        self.node = unsafe { node_after(self.node) };
     }
 
     /// The nodes before this one on higher levels are mostly known from the step before: the search

@@ -194,6 +194,57 @@ fn large_keys_and_values() {
     assert!(memtable.used_bytes() > entries && memtable.bytes() < entries + 8192);
 }
 
+/// Written, reset, and written with other keys, which are of other heights where they come to be.
+#[test]
+fn what_was_reset_is_as_new() {
+    let mut random = Pcg64Mcg::seed_from_u64(1);
+    let (mut memtable, mut again, rounds) = (Memtable::new(), 0, size(200, 8));
+    for round in 0..rounds {
+        let mut model = Model::new();
+        let count = random.random_range(0..size(80, 40)) as SeqNo;
+        for seq in 1..=count {
+            let (key, value) = (random_key(&mut random), vec![round as u8; seq as usize % 60]);
+            memtable.insert(&key, seq, Kind::Put, &value);
+            model.insert((key, Reverse(seq)), (Kind::Put, value));
+        }
+        check_against(&model, &memtable, &mut random, count);
+        let walked = memtable.entries().map(|(key, entry)| {
+            ((key.to_vec(), Reverse(entry.seq)), (entry.kind, entry.value.to_vec()))
+        });
+        assert!(walked.eq(model.clone()), "round {round}");
+        assert_eq!((memtable.count(), memtable.last_seq()), (count, count));
+        if !memtable.reset() {
+            assert_eq!(memtable.count(), count, "nothing has changed");
+            memtable = Memtable::new();
+            continue;
+        }
+        again += usize::from(count > 20);
+        assert!(memtable.is_empty() && memtable.bytes() <= 4096 && memtable.used_bytes() < 64);
+        assert_eq!((memtable.first_seq(), memtable.last_seq()), (None, 0));
+    }
+    assert!(again > rounds / 10, "{again}");
+}
+
+#[test]
+fn what_is_large_or_in_use_is_not_reset() {
+    let mut memtable = Memtable::new();
+    memtable.insert(b"a", 1, Kind::Put, b"1");
+    let mut cursor = memtable.cursor();
+    assert!(!memtable.reset());
+    cursor.seek_first().unwrap();
+    assert_eq!((cursor.key(), cursor.value()), (&b"a"[..], &b"1"[..]));
+    drop(cursor);
+    assert!(memtable.reset() && memtable.get(b"a", 9).is_none());
+    memtable.attach(Arc::new(7u8), 1, 0);
+    assert!(!memtable.reset() && memtable.attached::<u8>().len() == 1);
+    let mut memtable = Memtable::new();
+    memtable.delete_range(b"a", b"b", 1, 1);
+    assert!(!memtable.reset() && memtable.newest_covering(b"a", 1) == 1);
+    let mut memtable = Memtable::new();
+    memtable.insert(b"a", 1, Kind::Put, &[1; 5000]);
+    assert!(!memtable.reset() && memtable.get(b"a", 1).is_some());
+}
+
 #[test]
 fn a_cursor_outlives_the_memtable_and_sees_later_inserts() {
     let memtable = Memtable::new();

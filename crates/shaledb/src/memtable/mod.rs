@@ -2,7 +2,7 @@
 //!
 //! A memtable is a sorted list of entries in an arena (`skiplist`, `arena`) and a set of
 //! range deletes beside it. It is only ever added to; it is freed as a whole when its last user
-//! lets go. Many threads may insert at once. Readers take no lock, whether they look up a key,
+//! lets go, who may use it once more if it is small ([`Memtable::reset`]). Many threads may insert at once. Readers take no lock, whether they look up a key,
 //! hold a cursor or ask for the range deletes, and see every entry whose insert returned
 //! before they began.
 //!
@@ -11,6 +11,7 @@
 pub(crate) mod chunk;
 mod arena;
 mod node;
+mod splice;
 mod hints;
 mod finger;
 mod ranges;
@@ -67,6 +68,21 @@ impl Memtable {
         }
     }
 
+    /// Makes it as new but for the memory that it has taken, if that is little, and nobody else has
+    /// any of it: no cursor, and nothing attached. Otherwise answers false: it is to be dropped.
+    pub fn reset(&mut self) -> bool {
+        if self.has_range_deletes() || self.attached_bytes.load(Ordering::Relaxed) > 0 {
+            return false;
+        }
+        if !Arc::get_mut(&mut self.list).is_some_and(SkipList::reset) {
+            return false;
+        }
+        self.first_seq = AtomicU64::new(u64::MAX);
+        self.last_seq = AtomicU64::new(0);
+        debug_assert!(self.is_empty() && self.outside_bytes() == 0, "as new");
+        true
+    }
+
     /// Adds an entry. `kind` is not [`Kind::RangeDelete`]; (key, seq) must not be there yet; key
     /// and value are within the limits of [`crate::base::key`].
     #[inline]
@@ -106,6 +122,11 @@ impl Memtable {
     #[inline]
     pub fn get(&self, key: &[u8], seq: SeqNo) -> Option<MemEntry<'_>> {
         self.list.get(key, seq)
+    }
+
+    /// All keys and their entries (not the range deletes), in the order of a cursor.
+    pub fn entries(&self) -> impl Iterator<Item = (&[u8], MemEntry<'_>)> {
+        self.list.entries()
     }
 
     /// About how many entries have keys from `lower` up to (not including) `upper`, and a part of

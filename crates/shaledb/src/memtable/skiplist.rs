@@ -33,6 +33,7 @@ use super::node::{
     HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, Target, VALUE_SHIFT, height_of, link,
     node_entry, node_key, prefetch,
 };
+use super::splice::Splice;
 use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -86,6 +87,27 @@ impl SkipList {
             tower,
             height: AtomicUsize::new(1),
         }
+    }
+
+    /// Makes it as new, with its memory, if that is little; else answers false and changes nothing.
+    pub(super) fn reset(&mut self) -> bool {
+        if !self.arena.reset() {
+            return false;
+        }
+        for level in 0..self.height() {
+            // SAFETY: the head's link on a level is so far from its last one, and was initialized;
+            // nobody else has the list.
+            unsafe { *self.tower.as_ptr().add(HEIGHT_MAX - 1 - level) = Link::nowhere() };
+        }
+        self.height = AtomicUsize::new(1);
+        self.count = AtomicU64::new(0);
+        self.finger_held = AtomicBool::new(false);
+        // Its nodes are gone; none is looked at from the height of a splice on.
+        let finger = self.finger.get_mut();
+        (finger.splice.height, finger.hints) = (0, Hints::default());
+        self.hint_bytes = AtomicUsize::new(0);
+        debug_assert!(self.find_last() == self.head().cast_const(), "no node is left");
+        true
     }
 
     /// The bytes of memory taken from the allocator.

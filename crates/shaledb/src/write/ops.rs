@@ -9,6 +9,12 @@ use crate::base::key::{KEY_BYTES_MAX, Kind, VALUE_BYTES_MAX};
 use crate::table::blob::BlobRef;
 use crate::wal::payload::put_op;
 
+/// What an operation takes beside its key and value, at most.
+const OP_BYTES: usize = 24;
+
+/// The most room that is made for operations before they come.
+const ROOM_BYTES_MAX: usize = 64 << 10;
+
 /// A sequence of encoded operations.
 #[derive(Clone, Debug, Default)]
 pub struct Ops {
@@ -23,11 +29,19 @@ impl Ops {
         Ops { bytes: Vec::new(), count: 0, user_bytes: 0 }
     }
 
+    /// No operations, and room for so many with keys and values of so many bytes, unless that is
+    /// much: then the room grows with them, of whom there may be fewer in the end.
+    pub fn with_room(count: u64, user_bytes: u64) -> Ops {
+        let bytes = user_bytes.saturating_add(count.saturating_mul(OP_BYTES as u64));
+        let room = usize::try_from(bytes).unwrap_or(usize::MAX).min(ROOM_BYTES_MAX);
+        Ops { bytes: Vec::with_capacity(room), ..Ops::new() }
+    }
+
     /// Appends an operation; the key and the value are checked against their bounds.
     #[inline]
     pub fn push(&mut self, kind: Kind, tree: u32, key: &[u8], value: &[u8]) -> Result<()> {
         check_bounds(key, value)?;
-        self.bytes.reserve(key.len() + value.len() + 24);
+        self.bytes.reserve(key.len() + value.len() + OP_BYTES);
         put_op(&mut self.bytes, kind, tree, key, value);
         self.count += 1;
         self.user_bytes += user_bytes(kind, key, value);
@@ -124,5 +138,16 @@ mod tests {
         assert_eq!((ops.count(), ops.bytes().len()), (2, 2 * copy.bytes().len()));
         ops.clear();
         assert!(ops.is_empty() && ops.bytes().is_empty());
+    }
+
+    #[test]
+    fn room_that_is_made_is_enough_and_not_much() {
+        let mut ops = Ops::with_room(100, 100 * 7);
+        let room = ops.bytes.capacity();
+        for n in 0..100u32 {
+            ops.push(Kind::Put, u32::MAX, &n.to_be_bytes(), b"abc").unwrap();
+        }
+        assert_eq!((ops.bytes.capacity(), ops.user_bytes()), (room, 700));
+        assert!(Ops::with_room(u64::MAX, u64::MAX).bytes.capacity() <= ROOM_BYTES_MAX);
     }
 }

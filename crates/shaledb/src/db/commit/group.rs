@@ -14,9 +14,11 @@ use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::db::core::{Core, Leader, TreeCore, Trees, Written};
 use crate::memtable::Memtable;
+use crate::state::TreeState;
 use crate::wal::{Op, OpIter, payload};
 use crate::write::ops::Ops;
 use crate::write::queue::{Group, Turn};
+use arc_swap::Guard;
 
 /// The most bytes that a batch may take in the log.
 const BATCH_BYTES_MAX: usize = 1 << 29;
@@ -198,10 +200,11 @@ impl Core {
                 // A tree that was dropped after the batch was made: its operations vanish with it.
                 current = trees.by_id.get(&op.tree).map(|tree| Filling::of(tree));
             }
-            let Some(Filling { memtable, .. }) = &current else {
+            let Some(filling) = &current else {
                 self.forget_blob(&op);
                 continue;
             };
+            let memtable = filling.memtable();
             if let Some(from) = from {
                 memtable.needs_log_from(from);
             }
@@ -213,11 +216,12 @@ impl Core {
 
     #[inline]
     fn count_filling(&self, filling: Option<&Filling<'_>>, filled: &mut Filled) {
-        let Some(Filling { tree, memtable, outside }) = filling else { return };
-        filled.full |= self.is_full(tree, memtable);
-        let more = memtable.outside_bytes() - outside;
+        let Some(filling) = filling else { return };
+        filled.full |= self.is_full(filling.tree, filling.memtable());
+        let more = filling.memtable().outside_bytes() - filling.outside;
         if more > 0 {
-            filled.bytes = filled.bytes.saturating_add(self.weight_outside(tree, more));
+            let weight = self.weight_outside(filling.tree, more);
+            filled.bytes = filled.bytes.saturating_add(weight);
         }
     }
 
@@ -260,16 +264,22 @@ pub(crate) struct Filled {
 /// A memtable that operations are put into.
 struct Filling<'a> {
     tree: &'a TreeCore,
-    memtable: Arc<Memtable>,
+    /// Cheaper than a share of its memtable, which is counted where all threads look.
+    state: Guard<Arc<TreeState>>,
     /// What it kept outside before.
     outside: u64,
 }
 
 impl Filling<'_> {
     fn of(tree: &TreeCore) -> Filling<'_> {
-        let memtable = tree.state.load().active.clone();
-        let outside = memtable.outside_bytes();
-        Filling { tree, memtable, outside }
+        let state = tree.state.load();
+        let outside = state.active.outside_bytes();
+        Filling { tree, state, outside }
+    }
+
+    #[inline]
+    fn memtable(&self) -> &Memtable {
+        &self.state.active
     }
 }
 

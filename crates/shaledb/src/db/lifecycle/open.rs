@@ -80,6 +80,10 @@ fn open_valid(given: &Path, config: &Config, options: OpenOptions) -> Result<Arc
     let mut core = Core::new((env, door), dir.clone(), given, settings, &recovered, guard);
     core.read_only = read_only;
     core.stepped = background == Background::Stepped;
+    if !core.stepped {
+        // What a simulation does is the same on any machine.
+        core.locks.fit(core.settings.cores);
+    }
     core.lock = Mutex::new(Some(lock));
     let newest = files.keys().map(|(_, id)| *id).max().unwrap_or(0);
     core.next_file = AtomicU64::new(recovered.next_file.max(newest + 1));

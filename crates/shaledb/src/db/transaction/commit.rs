@@ -10,9 +10,10 @@ use super::txn::Transaction;
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
+use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::db::api::{Batch, Prepared, Tree};
-use crate::db::core::{Core, Leader};
+use crate::db::core::{Core, Leader, TreeCore};
 use crate::db::options::WriteOptions;
 use crate::read::conflict::Scope;
 use crate::txn::{Mode, Span, Wait};
@@ -58,9 +59,7 @@ impl Transaction {
             // All that counts as written was undone, or forgotten with its tree.
             return self.commit_nothing(options);
         }
-        for tree in &batch.trees {
-            tree.check()?;
-        }
+        self.check_trees()?;
         let since = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq());
         let core = &self.handle.core;
         let started = core.store_large(&batch, |ops| {
@@ -140,9 +139,7 @@ impl Transaction {
             self.lock_all()?;
         }
         let batch = self.batch()?;
-        for tree in &batch.trees {
-            tree.check()?;
-        }
+        self.check_trees()?;
         let since = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq());
         let touched = self.touched();
         let optimistic = self.is_optimistic();
@@ -203,8 +200,19 @@ impl Transaction {
         self.trees.keys().copied().chain(read).chain(ranges).collect()
     }
 
+    /// Refuses to write to trees that were dropped.
+    pub(super) fn check_trees(&self) -> Result<()> {
+        self.core().check_open()?;
+        match self.trees.values().find(|tree| tree.is_dropped()) {
+            Some(tree) => Err(Error::NoSuchTree(tree.name.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// All that is to be committed, with its trees only if large values ask for their settings.
     fn batch(&self) -> Result<Batch> {
-        let trees: Vec<Tree> = self.trees.values().cloned().collect();
+        let of = |inner: &Arc<TreeCore>| Tree { handle: self.handle.clone(), inner: inner.clone() };
+        let trees = if self.large { self.trees.values().map(of).collect() } else { Vec::new() };
         Ok(Batch { ops: self.writes.ops()?, trees, has_large: self.large, refused: None })
     }
 

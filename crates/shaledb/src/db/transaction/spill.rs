@@ -12,8 +12,7 @@ use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::compaction::policy::LAST;
-use crate::db::api::Tree;
-use crate::db::core::{Core, Written};
+use crate::db::core::{Core, TreeCore, Written};
 use crate::db::ingest::{IngestPart, RunWriter};
 use crate::db::values::NewBlob;
 use crate::table::format::FileKind;
@@ -39,14 +38,14 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// What is `last` is to be committed.
-    fn new(core: &'a Arc<Core>, tree: &Tree, last: bool, deletes: RangeDeletes) -> Rows<'a> {
+    fn new(core: &'a Arc<Core>, tree: &TreeCore, last: bool, deletes: RangeDeletes) -> Rows<'a> {
         // What stays private is read again soon; what is committed mostly ends in the last level.
-        let mut options = core.table_options(&tree.inner, if last { LAST } else { 0 });
+        let mut options = core.table_options(tree, if last { LAST } else { 0 });
         if !last {
             options.dictionary = TableDictionary::None;
         }
         let writer = RunWriter::new(core, last, options, deletes);
-        Rows { core, blob_bytes: tree.config().blob_bytes.into(), writer, blobs: Vec::new() }
+        Rows { core, blob_bytes: tree.config.blob_bytes.into(), writer, blobs: Vec::new() }
     }
 
     fn add(&mut self, key: &[u8], seq: SeqNo, kind: Kind, value: &[u8]) -> Result<()> {
@@ -175,9 +174,7 @@ impl Transaction {
     pub(super) fn commit_spilled(&mut self) -> Result<()> {
         let core = self.handle.core.clone();
         core.check_writable()?;
-        for tree in self.trees.values() {
-            tree.check()?;
-        }
+        self.check_trees()?;
         let tables = self.write_tables(&core)?;
         tables.put(|parts| core.ingest(parts))?;
         core.count_commit(self.counted());
@@ -191,9 +188,7 @@ impl Transaction {
     /// Prepares what is in runs and in memory.
     pub(super) fn prepare_spilled(&mut self, xid: &[u8]) -> Result<()> {
         let core = self.handle.core.clone();
-        for tree in self.trees.values() {
-            tree.check()?;
-        }
+        self.check_trees()?;
         let tables = self.write_tables(&core)?;
         let written = self.counted();
         let trees: Vec<_> = tables.parts.iter().map(|part| part.tree.clone()).collect();
@@ -230,7 +225,7 @@ impl Transaction {
             tables.blobs.extend(ids.into_iter().map(|id| core.blob(id)));
             drop(blobs);
             if !metas.is_empty() {
-                tables.parts.push(IngestPart { tree: tree.inner.clone(), tables: metas });
+                tables.parts.push(IngestPart { tree: tree.clone(), tables: metas });
             }
         }
         Ok(tables)

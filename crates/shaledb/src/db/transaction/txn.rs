@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::lock_error::{Deadlock, DeadlockEdge, changed_text, keys_text};
 use crate::base::sync::Arc;
 use crate::db::api::{Db, Handle, Snapshot, Tree};
-use crate::db::core::Core;
+use crate::db::core::{Core, TreeCore};
 use crate::read::conflict::{self, Scope};
 use crate::txn::deadlock::Report;
 use crate::txn::reads::ReadSet;
@@ -56,7 +56,7 @@ pub struct Transaction {
     /// Whether some of these were asked to stay as they are, and not by the isolation alone.
     pub(super) reads_for_update: bool,
     /// The trees written to.
-    pub(super) trees: BTreeMap<TreeId, Tree>,
+    pub(super) trees: BTreeMap<TreeId, Arc<TreeCore>>,
     /// Whether a value may be large enough for a blob file.
     pub(super) large: bool,
     pub(super) snapshot: Option<Snapshot>,

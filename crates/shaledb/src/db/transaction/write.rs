@@ -269,7 +269,7 @@ impl Transaction {
             kind == Kind::Put && value.len() as u64 >= u64::from(tree.config().blob_bytes);
         self.writes.add(tree.id(), kind, key, value);
         self.owner.note_writes(self.writes.count(), self.writes.memory_bytes());
-        self.trees.entry(tree.id()).or_insert_with(|| tree.clone());
+        self.trees.entry(tree.id()).or_insert_with(|| tree.inner.clone());
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use super::lock::{Lock, Mode, Span};
 use super::owner::{Claim, HeldKey, Owner};
 use super::refusal::Refusal;
 use super::shard::Decision;
-use super::table::{LockTable, SHARDS};
+use super::table::LockTable;
 use crate::fs::Clock;
 use crate::version::TreeId;
 
@@ -99,7 +99,7 @@ impl LockTable {
         let Span::Key(key) = lock.span else {
             return self.acquire_range(owner, ask, wait, clock);
         };
-        match self.request(owner, Self::shard_of(lock.tree, key), lock) {
+        match self.request(owner, self.shard_of(lock.tree, key), lock) {
             Some(result) => result,
             None => self.wait(owner, ask, wait, clock),
         }
@@ -137,7 +137,7 @@ impl LockTable {
         if let (None, Some(row)) = (&refused, ask.row)
             && let Span::Key(key) = row.span
         {
-            refused = Some(self.request(owner, Self::shard_of(row.tree, key), row));
+            refused = Some(self.request(owner, self.shard_of(row.tree, key), row));
         }
         match refused {
             None | Some(Some(Ok(()))) => {
@@ -189,12 +189,12 @@ impl LockTable {
         match decision {
             Decision::Busy => None,
             Decision::Full => {
-                let bytes_max = (self.shard_bytes_max * SHARDS) as u64;
+                let bytes_max = self.bytes_max() as u64;
                 Some(Err(Refusal::Full { bytes_max }))
             }
             Decision::Held | Decision::Granted(None) => Some(Ok(())),
             Decision::Granted(Some(key)) => {
-                debug_assert_eq!(Self::shard_of(tree, &key), shard, "a key has one shard");
+                debug_assert_eq!(self.shard_of(tree, &key), shard, "a key has one shard");
                 owner.hold(HeldKey { tree, shard: shard as u8, key });
                 Some(Ok(()))
             }

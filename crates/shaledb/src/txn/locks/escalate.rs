@@ -7,7 +7,7 @@
 use super::cell::{Entered, LockedCell};
 use super::lock::{Lock, Mode, Span, TxnId};
 use super::owner::{HeldKey, Owner};
-use super::table::{LockTable, SHARDS};
+use super::table::LockTable;
 use crate::base::sync::atomic::Ordering;
 use crate::version::TreeId;
 
@@ -97,7 +97,7 @@ fn neighbors(parts: &[Part]) -> Vec<&[Part]> {
 impl LockTable {
     /// How many bytes all shards together may still take, by the looks of one.
     fn free_bytes(&self, shard: usize) -> usize {
-        self.shard_bytes_max.saturating_sub(self.cells[shard].bytes()) * SHARDS
+        self.shard_bytes_max.saturating_sub(self.cells[shard].bytes()) * self.cells.len()
     }
 
     /// Whether the keys of an owner take more than half of what is left: with any number of large

@@ -40,8 +40,9 @@ fn end(table: &LockTable, owners: &mut [Owner]) {
 
 #[test]
 fn any_number_of_keys_in_a_row_is_one_range_and_a_few_keys() {
-    for backward in [false, true] {
-        let table = LockTable::new(64 << 10);
+    for (backward, shards) in [(false, 16), (true, 16), (false, 4), (true, 4)] {
+        let mut table = LockTable::new(64 << 10);
+        table.set_shards(shards);
         let mut owner = table.owner();
         for n in 0..50_000 {
             let n = if backward { 50_000 - n } else { n + 1 };
@@ -154,7 +155,8 @@ fn what_is_held_stays_held() {
     let mut merges = 0;
     for seed in 0..200 {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
-        let table = LockTable::new(1 << 20);
+        let mut table = LockTable::new(1 << 20);
+        table.set_shards(1 << (seed % 5));
         let mut owners: Vec<Owner> = (0..3).map(|_| table.owner()).collect();
         let mut held: Vec<BTreeMap<u32, Mode>> = vec![BTreeMap::new(); owners.len()];
         for _ in 0..60 {
@@ -234,8 +236,9 @@ fn gaps_of_a_transaction_of_some_size_stay_apart() {
 #[test]
 fn any_number_of_gaps_finds_room_and_stays_locked() {
     const N: u32 = 20_000;
-    for order in [1, 7_919] {
-        let table = LockTable::new(1 << 20);
+    for (order, shards) in [(1, 16), (7_919, 16), (7_919, 4)] {
+        let mut table = LockTable::new(1 << 20);
+        table.set_shards(shards);
         let (mut owner, mut other) = (table.owner(), table.owner());
         assert!(write(&table, &mut other, 3_001));
         for n in 0..N {

@@ -185,7 +185,7 @@ fn interleavings_of_an_escalation_and_a_look() {
     fn once() {
         let table = Arc::new(LockTable::new(1 << 20));
         let (mut writer, reader) = (table.owner(), table.owner());
-        let beyond_first = |n: &u8| LockTable::shard_of(1, &[*n]) != 0;
+        let beyond_first = |n: &u8| table.shard_of(1, &[*n]) != 0;
         for n in (0..=u8::MAX).filter(beyond_first).take(9) {
             table.acquire(&mut writer, write(&[n]), LONG, &MemClock::new()).unwrap();
         }
@@ -218,6 +218,7 @@ fn interleavings_of_an_escalation_and_a_look() {
 mod stepped {
     use super::tree_locks::looks;
     use super::*;
+    use std::collections::BTreeSet;
 
     fn ask(table: &LockTable, owner: &mut Owner, lock: Lock<'_>) -> Result<(), Refusal> {
         table.acquire(owner, lock, Wait::Step, &MemClock::new())
@@ -370,6 +371,27 @@ mod stepped {
         assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
     }
 
+    /// The bound is on all shards together, however many they are, and each of them is of use.
+    #[test]
+    fn a_table_has_as_many_shards_as_the_machine_has_use_for() {
+        for (cores, shards) in [(0, 4), (1, 4), (2, 4), (3, 8), (4, 8), (5, 16), (128, 16)] {
+            let mut table = LockTable::new(1 << 20);
+            table.fit(cores);
+            assert_eq!((table.cells.len(), table.bytes_max()), (shards, 1 << 20), "{cores} cores");
+            let used: BTreeSet<usize> =
+                (0..200u32).map(|n| table.shard_of(1, &n.to_be_bytes())).collect();
+            assert!(used.into_iter().eq(0..shards), "{cores} cores");
+            let (mut a, mut b) = (table.owner(), table.owner());
+            ask(&table, &mut a, write(b"k")).unwrap();
+            let all = Lock { tree: 1, span: Span::Range(b"", None), mode: Mode::Gap };
+            queued(ask(&table, &mut b, all), &a);
+            table.release(&mut a);
+            ask(&table, &mut b, all).unwrap();
+            table.release(&mut b);
+            assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
+        }
+    }
+
     /// What a wait behind many others costs: a few looks at each of them, though each of them waits for
     /// all that came before; and one of a transaction for which nobody can wait, a look at none.
     #[test]
@@ -419,7 +441,8 @@ mod stepped {
     #[test]
     fn a_wait_looks_at_requests_for_its_key_only() {
         const MANY: usize = 300;
-        let one_shard = |n: &u64| LockTable::shard_of(1, &n.to_be_bytes()) == 0;
+        let any = LockTable::new(1 << 20);
+        let one_shard = |n: &u64| any.shard_of(1, &n.to_be_bytes()) == 0;
         let keys: Vec<[u8; 8]> =
             (0..).filter(one_shard).take(MANY).map(|n: u64| n.to_be_bytes()).collect();
         for chain in [false, true] {

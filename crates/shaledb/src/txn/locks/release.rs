@@ -114,7 +114,7 @@ impl LockTable {
     /// Gives up what the last call has got of a key, unless it was to write: what the owner had of
     /// it before, it has again. Answers whether it has nothing now.
     pub fn give_up_last(&self, owner: &mut Owner, tree: TreeId, key: &[u8]) -> bool {
-        let mut cell = self.cells[Self::shard_of(tree, key)].lock();
+        let mut cell = self.cells[self.shard_of(tree, key)].lock();
         let left = cell.shard.give_up_last(owner.id, tree, key);
         let parts = if left == Left::All { Vec::new() } else { cell.promote(tree) };
         drop(cell);
@@ -154,7 +154,7 @@ impl LockTable {
     /// Holds a key, which the last call has got to write, in a weaker mode to the end, or in that
     /// which the owner had it in before.
     pub fn keep_as(&self, owner: &Owner, tree: TreeId, key: &[u8], mode: Mode) {
-        let mut cell = self.cells[Self::shard_of(tree, key)].lock();
+        let mut cell = self.cells[self.shard_of(tree, key)].lock();
         let left = cell.shard.keep_as(owner.id, tree, key, mode);
         let parts = if left == Left::All { Vec::new() } else { cell.promote(tree) };
         drop(cell);

@@ -15,8 +15,17 @@ use crate::base::sync::{Arc, Mutex};
 use crate::version::TreeId;
 use std::ops::Range;
 
-/// How many shards there are. A range is in all of them, so more would make ranges dear.
-pub(super) const SHARDS: usize = 16;
+/// How many shards there are at most. A range is in all of them, so more would make ranges dear.
+const SHARDS_MAX: usize = 16;
+
+/// How many are enough for threads on so many cores: few are in one at a time. A power of two.
+fn shards_for(cores: usize) -> usize {
+    match cores {
+        0..=2 => 4,
+        3..=4 => 8,
+        _ => SHARDS_MAX,
+    }
+}
 
 /// All locks of a database.
 #[derive(Debug)]
@@ -39,15 +48,15 @@ pub struct LockTable {
 }
 
 impl LockTable {
-    /// An empty table that may take so many bytes.
+    /// An empty table that may take so many bytes, with as many shards as one has at most.
     pub fn new(bytes_max: u64) -> LockTable {
         // A call keeps the shards that it was granted in as bits of 32.
-        const { assert!(SHARDS <= u32::BITS as usize) };
+        const { assert!(SHARDS_MAX.is_power_of_two() && SHARDS_MAX <= u32::BITS as usize) };
         LockTable {
-            cells: (0..SHARDS).map(|_| LockedCell::default()).collect(),
+            cells: (0..SHARDS_MAX).map(|_| LockedCell::default()).collect(),
             waits: Mutex::default(),
             next: Padded(AtomicU64::new(1)),
-            shard_bytes_max: (bytes_max as usize) / SHARDS,
+            shard_bytes_max: (bytes_max as usize) / SHARDS_MAX,
             deadlocks: AtomicU64::new(0),
             escalations: AtomicU64::new(0),
             last_deadlock: Mutex::new(None),
@@ -55,6 +64,24 @@ impl LockTable {
             closed: AtomicBool::new(false),
             observed: Observed::default(),
         }
+    }
+
+    /// Has as many shards from now on as are of use on so many cores. Nobody has locked anything.
+    pub fn fit(&mut self, cores: usize) {
+        self.set_shards(shards_for(cores));
+    }
+
+    /// Has so many shards from now on, a power of two.
+    pub(super) fn set_shards(&mut self, shards: usize) {
+        assert!(shards.is_power_of_two() && shards <= SHARDS_MAX, "{shards} shards");
+        assert!(self.bytes() == 0, "nothing is locked yet");
+        self.shard_bytes_max = self.bytes_max() / shards;
+        self.cells = (0..shards).map(|_| LockedCell::default()).collect();
+    }
+
+    /// How many bytes all shards together may take.
+    pub(super) fn bytes_max(&self) -> usize {
+        self.shard_bytes_max * self.cells.len()
     }
 
     /// Ends the waits of all, within 50 milliseconds: they are refused as if interrupted. Who
@@ -82,19 +109,20 @@ impl LockTable {
         Owner::new(id, Some(list_at), slot)
     }
 
-    pub(super) fn shard_of(tree: TreeId, key: &[u8]) -> usize {
+    pub(super) fn shard_of(&self, tree: TreeId, key: &[u8]) -> usize {
         let hash = coding::hash(key) ^ u64::from(tree).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (hash >> 32) as usize % SHARDS
+        // Their number is a power of two.
+        (hash >> 32) as usize & (self.cells.len() - 1)
     }
 
     /// The shards that a lock is in.
-    pub(super) fn shards_of(lock: Lock<'_>) -> Range<usize> {
+    pub(super) fn shards_of(&self, lock: Lock<'_>) -> Range<usize> {
         match lock.span {
             Span::Key(key) => {
-                let shard = Self::shard_of(lock.tree, key);
+                let shard = self.shard_of(lock.tree, key);
                 shard..shard + 1
             }
-            Span::Range(..) => 0..SHARDS,
+            Span::Range(..) => 0..self.cells.len(),
         }
     }
 

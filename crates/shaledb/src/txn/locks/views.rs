@@ -63,7 +63,7 @@ impl LockTable {
 
     /// Whether the owner holds a key, or a range that it is in, in this mode or a stronger one.
     pub fn holds(&self, owner: &Owner, tree: TreeId, key: &[u8], mode: Mode) -> bool {
-        self.cells[Self::shard_of(tree, key)].lock().shard.holds(owner.id, tree, key, mode)
+        self.cells[self.shard_of(tree, key)].lock().shard.holds(owner.id, tree, key, mode)
     }
 
     /// Where the first place of a range is, from its lower end or `backward` from its upper one, at

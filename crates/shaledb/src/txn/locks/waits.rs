@@ -116,7 +116,7 @@ impl LockTable {
     ) -> Result<(), Refusal> {
         assert!(owner.pending.is_none(), "a transaction waits for one request at a time");
         let tree = ask.first.tree;
-        let shards = Self::shards_of(ask.first);
+        let shards = self.shards_of(ask.first);
         if wait == Wait::Never
             && shards.len() == 1
             && let Some(holder) = self.holder_of(owner, ask, shards.start)
@@ -182,7 +182,7 @@ impl LockTable {
         if let Some(row) = ask.row
             && let Span::Key(key) = row.span
         {
-            let cell = &mut all.cells[Self::shard_of(tree, key)];
+            let cell = &mut all.cells[self.shard_of(tree, key)];
             if cell.shard.holder(owner.id, row).is_some() {
                 reported = row;
             }
@@ -226,7 +226,7 @@ impl LockTable {
             let mut found = Blockers::default();
             for (span, mode) in &pending.asked {
                 let lock = Lock { tree: pending.waiting.tree, span: span.get(), mode: *mode };
-                for cell in &self.cells[Self::shards_of(lock)] {
+                for cell in &self.cells[self.shards_of(lock)] {
                     cell.lock().shard.holders(owner.id, lock, &mut |id| {
                         found.add(Blocker { id, holds: true });
                         true
@@ -361,7 +361,7 @@ impl LockTable {
             Outcome::Deadlock(report) => Err(Refusal::Deadlock(report)),
             Outcome::Granted(Some(key)) => {
                 let tree = pending.waiting.tree;
-                let shard = Self::shard_of(tree, &key) as u8;
+                let shard = self.shard_of(tree, &key) as u8;
                 owner.hold(HeldKey { tree, shard, key });
                 Ok(())
             }

@@ -41,7 +41,8 @@ fn waits(result: Result<(), Refusal>) {
 #[test]
 fn who_waits_for_a_range_holds_nothing_of_it() {
     for blocked in 0..64u8 {
-        let table = LockTable::new(1 << 20);
+        let mut table = LockTable::new(1 << 20);
+        table.set_shards(1 << (blocked % 5));
         let (mut writer, mut scan) = (table.owner(), table.owner());
         ask(&table, &mut writer, key(&[blocked], Mode::Write)).unwrap();
         waits(ask(&table, &mut scan, range(&[], &[255], Mode::Gap)));
@@ -280,7 +281,8 @@ fn nobody_gives_way_without_need() {
     for seed in 0..400 {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let count = rng.random_range(2..if seed % 4 == 0 { 16 } else { 6 });
-        let table = LockTable::new(1 << 20);
+        let mut table = LockTable::new(1 << 20);
+        table.set_shards(1 << (seed % 5));
         let mut owners: Vec<Owner> = (0..count).map(|_| table.owner()).collect();
         for owner in &mut owners {
             owner.note_writes(rng.random_range(0..4), 0);
@@ -442,7 +444,8 @@ fn writers_are_found_from_either_end() {
     let mut found = [0; 3];
     for seed in 0..300 {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
-        let table = LockTable::new(1 << 20);
+        let mut table = LockTable::new(1 << 20);
+        table.set_shards(1 << (seed % 5));
         let mut owners: Vec<Owner> = (0..3).map(|_| table.owner()).collect();
         let keys = if seed % 3 == 0 { 4_000 } else { 12 };
         let mut held = vec![Vec::new(); 3];

@@ -2,6 +2,7 @@
 
 mod deletes;
 pub mod runs;
+mod spare;
 mod set;
 
 pub use set::{Each, EachEntry, EachNewest, Mark, WriteSet, Written, write_bytes};

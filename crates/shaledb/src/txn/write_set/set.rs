@@ -9,6 +9,7 @@
 
 use super::deletes::{self, Deletes};
 use super::runs::{RUNS_TO_MERGE, RunSource, SpilledRun};
+use super::spare;
 use crate::base::coding;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
@@ -36,12 +37,19 @@ pub struct Mark {
     bytes: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct TreeWrites {
     memtable: Arc<Memtable>,
     /// Oldest first; all older than the memtable.
     runs: Vec<SpilledRun>,
     deletes: Deletes,
+}
+
+impl Default for TreeWrites {
+    fn default() -> TreeWrites {
+        let memtable = spare::take();
+        TreeWrites { memtable, runs: Vec::new(), deletes: Deletes::default() }
+    }
 }
 
 /// What the transaction itself says of a key.
@@ -98,6 +106,14 @@ impl Default for WriteSet {
             count: 0,
             bytes: 0,
             forgotten: Vec::new(),
+        }
+    }
+}
+
+impl Drop for WriteSet {
+    fn drop(&mut self) {
+        for writes in std::mem::take(&mut self.trees).into_values() {
+            spare::give(writes.memtable);
         }
     }
 }
@@ -165,13 +181,9 @@ impl WriteSet {
     pub fn forget(&mut self, tree: TreeId) {
         let Some(writes) = self.trees.remove(&tree) else { return };
         let (mut kept, mut undone) = (0, 0);
-        let mut cursor = writes.memtable.cursor();
-        // A memtable's cursor does not fail.
-        let mut moved = cursor.seek_first();
-        while moved.is_ok() && cursor.valid() {
-            let of = if self.undone.has(cursor.seq()) { &mut undone } else { &mut kept };
-            *of += write_bytes(cursor.key(), cursor.value());
-            moved = cursor.next();
+        for (key, entry) in writes.memtable.entries() {
+            let of = if self.undone.has(entry.seq) { &mut undone } else { &mut kept };
+            *of += write_bytes(key, entry.value);
         }
         // What was undone is an estimate.
         self.undone_bytes = self.undone_bytes.saturating_sub(undone);
@@ -285,15 +297,11 @@ impl WriteSet {
         self.memory_bytes = 0;
         for tree in trees {
             let new = Memtable::new();
-            let mut cursor = self.trees[&tree].memtable.cursor();
-            // A memtable's cursor does not fail.
-            let mut moved = cursor.seek_first();
-            while moved.is_ok() && cursor.valid() {
-                if !self.undone.has(cursor.seq()) {
-                    self.memory_bytes += write_bytes(cursor.key(), cursor.value());
-                    new.insert(cursor.key(), cursor.seq(), cursor.kind(), cursor.value());
+            for (key, entry) in self.trees[&tree].memtable.entries() {
+                if !self.undone.has(entry.seq) {
+                    self.memory_bytes += write_bytes(key, entry.value);
+                    new.insert(key, entry.seq, entry.kind, entry.value);
                 }
-                moved = cursor.next();
             }
             if let Some(writes) = self.trees.get_mut(&tree) {
                 writes.memtable = Arc::new(new);
@@ -323,7 +331,12 @@ impl WriteSet {
     /// Tells `write` of all entries of a tree's memtable that were not undone, in order.
     pub fn each_in_memory(&self, tree: TreeId, write: &mut EachEntry<'_>) -> Result<()> {
         let Some(writes) = self.trees.get(&tree) else { return Ok(()) };
-        self.each_entry(vec![RunSource::Memtable(writes.memtable.cursor())], write)
+        for (key, entry) in writes.memtable.entries() {
+            if !self.undone.has(entry.seq) {
+                write(key, entry.seq, entry.kind, entry.value)?;
+            }
+        }
+        Ok(())
     }
 
     fn each_entry(&self, sources: Vec<RunSource>, write: &mut EachEntry<'_>) -> Result<()> {
@@ -415,6 +428,9 @@ impl WriteSet {
     /// delete covers, in key order.
     pub fn each_newest(&self, tree: TreeId, write: &mut EachNewest<'_>) -> Result<()> {
         let Some(writes) = self.trees.get(&tree) else { return Ok(()) };
+        if writes.runs.is_empty() && writes.deletes.all().is_empty() {
+            return self.each_newest_of(&writes.memtable, write);
+        }
         let covers = self.range_deletes(tree);
         let mut sources = vec![RunSource::Memtable(writes.memtable.cursor())];
         sources.extend(writes.runs.iter().rev().map(RunSource::new));
@@ -435,6 +451,21 @@ impl WriteSet {
         })
     }
 
+    /// As [`WriteSet::each_newest`], of a tree that has no more than its memtable. Most have, and
+    /// then this allocates nothing.
+    fn each_newest_of(&self, memtable: &Memtable, write: &mut EachNewest<'_>) -> Result<()> {
+        let mut last: Option<&[u8]> = None;
+        for (key, entry) in memtable.entries() {
+            if last == Some(key) || self.undone.has(entry.seq) {
+                continue;
+            }
+            debug_assert!(last.is_none_or(|last| last < key), "keys ascend");
+            last = Some(key);
+            write(entry.kind, key, entry.value)?;
+        }
+        Ok(())
+    }
+
     /// Tells `write` of what is to be committed: by tree, first the range deletes in order and then
     /// as [`WriteSet::each_newest`]. A value that is in a file of its own is told as a reference.
     pub fn each(&self, write: &mut Each<'_>) -> Result<()> {
@@ -449,7 +480,7 @@ impl WriteSet {
 
     /// What is to be committed, as operations.
     pub fn ops(&self) -> Result<Ops> {
-        let mut ops = Ops::new();
+        let mut ops = Ops::with_room(self.count, self.user_bytes());
         self.each(&mut |tree, kind, key, value| ops.push(kind, tree, key, value))?;
         Ok(ops)
     }

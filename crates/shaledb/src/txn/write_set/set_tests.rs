@@ -204,3 +204,71 @@ fn all_of_range_deletes_counts() {
     set.undo_to(mark);
     assert_eq!((set.deletes_bytes(), set.user_bytes()), (0, 0));
 }
+
+/// What a transaction of the same thread has written before, or undone, is not in the memtables
+/// that it has left.
+#[cfg(not(feature = "shuttle"))]
+#[test]
+fn memtables_are_used_again() {
+    let own_thread = std::thread::spawn(|| {
+        assert_eq!(spare::count(), 0);
+        for round in 0..50u8 {
+            let mut set = WriteSet::default();
+            for tree in 1..=3 {
+                set.add(tree, Kind::Put, &[round % 7, 1], &[round]);
+                for key in (0..10).map(|n| [n, 1]).filter(|key| key[0] != round % 7) {
+                    assert_eq!(set.get(tree, &key).unwrap(), Written::Nothing, "{round}");
+                }
+                let mark = set.mark();
+                for n in 0..=round % 10 {
+                    set.add(tree, Kind::Put, &[n, 1], &[0; 30]);
+                }
+                set.add(tree, Kind::Delete, &[round % 7, 1], b"");
+                set.undo_to(mark);
+                let value = Written::Value(Kind::Put, Value::owned(vec![round]));
+                assert_eq!(set.get(tree, &[round % 7, 1]).unwrap(), value, "{round}");
+            }
+            let ops = set.ops().unwrap();
+            let told: Vec<_> = OpIter::new(ops.bytes(), 1).map(|op| (op.tree, op.value)).collect();
+            assert_eq!(told, [(1, &[round][..]), (2, &[round][..]), (3, &[round][..])]);
+            drop(set);
+            assert_eq!(spare::count(), 3);
+        }
+        let mut set = WriteSet::default();
+        for tree in 0..20 {
+            set.add(tree, Kind::Put, b"k", if tree < 10 { &[0; 5000] } else { b"1" });
+        }
+        drop(set);
+        assert_eq!(spare::count(), spare::SPARE);
+    });
+    own_thread.join().unwrap();
+}
+
+/// A scan goes on with what it has, whoever writes next, and whoever ends the transaction.
+#[cfg(not(feature = "shuttle"))]
+#[test]
+fn a_memtable_that_a_scan_has_is_not_used_again() {
+    let own_thread = std::thread::spawn(|| {
+        let mut set = WriteSet::default();
+        set.add(1, Kind::Put, b"k", b"1");
+        set.add(2, Kind::Put, b"k", b"2");
+        let scanned = set.of_tree(1).unwrap().memtable;
+        let mut cursor = scanned.cursor();
+        drop(scanned);
+        let dropped = std::thread::spawn(move || {
+            drop(set);
+            // Only the one that is not looked at.
+            assert_eq!(spare::count(), 1);
+            let mut next = WriteSet::default();
+            next.add(1, Kind::Put, b"other", b"3");
+            assert_eq!(next.get(1, b"k").unwrap(), Written::Nothing);
+        });
+        dropped.join().unwrap();
+        assert_eq!(spare::count(), 0);
+        cursor.seek_first().unwrap();
+        assert_eq!((cursor.key(), cursor.value()), (&b"k"[..], &b"1"[..]));
+        cursor.next().unwrap();
+        assert!(!cursor.valid());
+    });
+    own_thread.join().unwrap();
+}
