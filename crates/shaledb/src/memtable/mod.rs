@@ -2,16 +2,15 @@
 //!
 //! A memtable is a sorted list of entries in an arena (`skiplist`, `arena`) and a set of
 //! range deletes beside it. It is only ever added to; it is freed as a whole when its last user
-//! lets go, who may use it once more if it is small ([`Memtable::reset`]). Many threads may insert at once. Readers take no lock, whether they look up a key,
-//! hold a cursor or ask for the range deletes, and see every entry whose insert returned
-//! before they began.
+//! lets go, who may use it once more if it is small ([`Memtable::reset`]). Many threads may insert
+//! at once. Readers take no lock, whether they look up a key, hold a cursor or ask for the range
+//! deletes, and see every entry whose insert returned before they began.
 //!
 //! An empty memtable takes about a kilobyte: a database may have thousands of trees.
 
 pub(crate) mod chunk;
 mod arena;
 mod node;
-mod splice;
 mod hints;
 mod finger;
 mod ranges;

@@ -33,7 +33,6 @@ use super::node::{
     HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, Target, VALUE_SHIFT, height_of, link,
     node_entry, node_key, prefetch,
 };
-use super::splice::Splice;
 use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
