@@ -54,6 +54,8 @@ const DOUBT_PARTS_OF_FEW: u64 = 2;
 /// Up to so many entries are few. They are counted rather than looked up, also for who has not
 /// asked for it.
 const FEW: u64 = 48;
+/// Up to so many are as good as rows where there is more than a memtable: no plan depends on it.
+const VERY_FEW: u64 = 8;
 
 /// As many entries of a memtable, and as many look-ups, if the range is the whole tree: that is not
 /// asked for often, and much depends on it.
@@ -114,6 +116,10 @@ pub fn estimate_rows(
     }
     let mut exact_max = exact_max;
     if exact_max == 0 && !whole_tree && deletes.is_empty() {
+        // To count these in several sources takes as long as to read them.
+        if entries <= VERY_FEW && state.version.tables().next().is_some() {
+            return Ok(RowEstimate { rows: entries, exact: false });
+        }
         if let Some(rows) = nearly_rows(&sources, entries) {
             return Ok(RowEstimate { rows: rows.max(1), exact: false });
         }
