@@ -344,8 +344,8 @@ impl Tree {
         let kept = there.rows_not_met(&above, rows_of_block);
         done.reused = kept / done.rows_in.max(1.0);
         let anew = 1.0 - done.reused;
-        done.decompress_seconds = above.decompress_seconds
-            + there.decompress_seconds * (1.0 - kept / there.rows().max(1.0));
+        // Its keys are looked at all the same.
+        done.decompress_seconds = above.decompress_seconds + there.decompress_seconds;
         done.compress_seconds = done.raw_out * anew * cost_of(&self.costs, choice).compress / 1e9;
         done
     }

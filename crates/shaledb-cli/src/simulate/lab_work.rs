@@ -53,12 +53,14 @@ fn choice(name: &str) -> Choice {
 /// What merges did with a level.
 struct Flow {
     choice: Choice,
-    /// Bytes that flushes and merges wrote to it, before compression; here and below without the
-    /// blocks that are copied as they are.
+    /// Bytes that flushes and merges wrote to it, before compression, without the blocks that are
+    /// copied as they are.
     written: f64,
     /// Bytes of its tables that merges read, before compression; `None` if it is not known what the
-    /// level held before.
+    /// level held before. Blocks that are copied are decompressed, too.
     read: Option<f64>,
+    /// Of these what was not copied.
+    merged: Option<f64>,
 }
 
 /// The levels' flows: what went out of a level was read by merges into the next that has tables.
@@ -83,7 +85,8 @@ fn flows(chosen: &Chosen, costs: &Costs) -> Vec<Flow> {
         flows.push(Flow {
             choice,
             written: (level.written_bytes as f64 - reused).max(0.0) / ratio,
-            read: gone.map(|gone| ((own - reused).max(0.0) + gone) / ratio),
+            read: gone.map(|gone| (own + gone) / ratio),
+            merged: gone.map(|gone| ((own - reused).max(0.0) + gone) / ratio),
         });
     }
     flows
@@ -146,7 +149,8 @@ pub(super) fn known(chosen: &Chosen, costs: &Costs, row_bytes: f64) -> Known {
     let flows = flows(chosen, costs);
     let flushed = flows.first().map_or(1.0, |flow| cost_of(costs, flow.choice).ratio);
     let flushed = row.counted.flush_bytes.unwrap_or(0) as f64 / flushed / row_bytes;
-    let merged = flows.iter().map(|flow| flow.read).sum::<Option<f64>>().unwrap_or(0.0) / row_bytes;
+    let merged =
+        flows.iter().map(|flow| flow.merged).sum::<Option<f64>>().unwrap_or(0.0) / row_bytes;
     Known {
         put: nanos(over(users, writes)),
         flush_row: nanos(over(less("flush", &["flush_compress"]), flushed)),

@@ -63,7 +63,7 @@ pub struct Level {
     pub read_bytes: u64,
     /// Bytes that these jobs have written.
     pub written_bytes: u64,
-    /// Bytes of these that were copied by whole blocks, without decompressing them.
+    /// Bytes of these that were copied by whole blocks, without compressing them anew.
     pub reused_bytes: u64,
     /// How many jobs there were.
     pub jobs: u64,
