@@ -166,11 +166,13 @@ bool KeyCodec::primary_of(std::string_view key, std::string_view value,
   return split(key, value, &own, primary, &rest);
 }
 
-bool KeyCodec::unpack(std::string_view key, std::string_view value, uchar *record) const {
+bool KeyCodec::unpack(std::string_view key, std::string_view value, uchar *record,
+                      std::string_view *of_row) const {
   if (hidden_) return key.size() == kHiddenBytes;
   std::string_view own = key, primary;
   Reader rest(value);
   if (primary_ && !split(key, value, &own, &primary, &rest)) return false;
+  if (of_row != nullptr) *of_row = primary;
   Reader reader(own);
   if (geometries_) reader.pass(kCellBytes);
   for (const KeyPart &part : parts_) {

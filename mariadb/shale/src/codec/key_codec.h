@@ -63,8 +63,10 @@ class KeyCodec {
   bool primary_of(std::string_view key, std::string_view value, std::string_view *primary) const;
   // Puts back into `record` the columns of an entry: of a secondary index all its own and those of
   // the primary key; of the primary key those that can be restored. False: the entry is damaged.
-  // The primary key in an entry is not looked at if the index has all of its columns.
-  bool unpack(std::string_view key, std::string_view value, uchar *record) const;
+  // The primary key in an entry is not looked at if the index has all of its columns; `primary`,
+  // if asked for, is that of a secondary index's entry, as `primary_of` gives it.
+  bool unpack(std::string_view key, std::string_view value, uchar *record,
+              std::string_view *primary = nullptr) const;
 
   // Where each of the index's own columns ends within a key. False: the key is damaged.
   bool part_ends(std::string_view key, std::vector<size_t> *ends) const;

@@ -217,12 +217,11 @@ bool ha_shale::has_beginnings(const Index &index) const {
 // wanted, or if a condition asks for them; `skip` if it does not hold.
 int ha_shale::decode_entry(const Index &index, uchar *buf, std::string_view key,
                             std::string_view value, std::string_view *primary_key, bool *skip) {
-  bool good = index.codec->primary_of(key, value, primary_key);
   bool conditional = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == index.number;
   bool by_join = ranges_.together && mrr_funcs.skip_index_tuple != nullptr;
-  if (good && (conditional || by_join || asked_.checks_period || is_enough(index))) {
-    good = index.codec->unpack(key, value, buf);
-  }
+  const bool fills = conditional || by_join || asked_.checks_period || is_enough(index);
+  const bool good = fills ? index.codec->unpack(key, value, buf, primary_key)
+                          : index.codec->primary_of(key, value, primary_key);
   if (!good) return damaged_entry(index);
   *skip = false;
   if (scan_.may_be_outdated) {
