@@ -236,7 +236,7 @@ impl<'a> Run<'a> {
     /// Works out how much writers are slowed, after what runs or is there has changed.
     fn note(&mut self) {
         let settings = &self.tree.settings;
-        let debt = score::debt(&self.tree.shape, settings);
+        let debt = score::debt(&self.tree.shape, settings, 0);
         let (soft, hard) = score::debt_limits(&self.tree.shape, settings);
         self.debt = debt.bytes as f64;
         let sealed: f64 = self.sealed.iter().map(|memtable| memtable.bytes).sum();

@@ -316,7 +316,7 @@ fn random_inserts() {
     let amp = model.report("random inserts");
     assert!(amp < 22.0, "{amp}");
     assert!(model.level0_max <= 24 && model.stalls == 0, "{}", model.level0_max);
-    let owed = debt(&model.shape, &model.settings).bytes;
+    let owed = debt(&model.shape, &model.settings, 0).bytes;
     let paid = model.run_all(false);
     println!("  debt {} MiB, paid {} MiB", owed / MIB, paid / MIB);
     let stored = level_bytes(&model.shape);

@@ -176,8 +176,9 @@ pub struct Debt {
     pub scores: [f64; LEVELS],
 }
 
-/// What it would cost to bring the tree into its target shape.
-pub fn debt(shape: &Shape, settings: &Settings) -> Debt {
+/// What it would cost to bring the tree into its target shape. Of level 0 `copied` bytes are in the
+/// base level already: a merge under way has installed a part.
+pub fn debt(shape: &Shape, settings: &Settings, copied: u64) -> Debt {
     let targets = Targets::of(shape, settings);
     let stored = level_bytes(shape);
     let level0_tables = shape.levels.first().map_or(0, Vec::len);
@@ -185,8 +186,8 @@ pub fn debt(shape: &Shape, settings: &Settings) -> Debt {
     // What comes down to the level from those above it.
     let mut arriving = 0u64;
     if level0(level0_tables, stored[0], &targets) >= 1.0 {
-        arriving = stored[0];
-        bytes = stored[0].saturating_add(stored[targets.base]);
+        arriving = stored[0].saturating_sub(copied);
+        bytes = arriving.saturating_add(stored[targets.base]);
     }
     for level in 1..LAST {
         let here = stored[level] + if level >= targets.base { arriving } else { 0 };

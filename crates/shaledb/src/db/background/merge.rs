@@ -312,12 +312,14 @@ impl Core {
             let busy = state.busy.entry(job.tree.id).or_default();
             ids.iter().for_each(|&id| busy.reserve_table(id));
         }
+        // Before writers are told what is left to be done.
+        let entries = done.iter().map(|done| done.entries_in).sum();
+        let spent = job.progress.lock().take_spent(job, entries);
         if let Err(error) = self.replace(job, outputs, stage.removed.clone()) {
             self.discard(&ids);
             return Err(error);
         }
         let mut progress = job.progress.lock();
-        let spent = progress.take_spent(job, done.iter().map(|done| done.entries_in).sum());
         progress.stages.installed(stage);
         let gone: Vec<Arc<Table>> = progress.take_removed(&stage.removed);
         drop(progress);

@@ -147,3 +147,25 @@ fn a_merge_of_level_0_sets_the_pace_until_its_own_end() {
     assert!(core.sched.lock().level0_merges.is_empty());
     assert_eq!(tree.get(&key(1_000_000)).unwrap().as_deref(), Some(&b"new"[..]));
 }
+
+#[test]
+fn what_a_merge_of_level_0_has_installed_is_owed_once() {
+    let (disk, db, tree) = world();
+    let core = db.core().clone();
+    let trees = core.trees.load_full();
+    let tree_core = trees.by_id.values().next().unwrap();
+    let (inner, merged) = (core.clone(), tree_core.clone());
+    merge(&disk, &db, tree_core, move || {
+        let job = inner.sched.lock().level0_merges[&merged.id].clone();
+        let version = merged.state.load().version.clone();
+        assert_eq!(inner.copied_of_level0(&merged, &version), 0);
+        job.progress.lock().read_counted = job.plan.input_bytes / 2;
+        let level0: u64 = version.levels[0].metas().map(|meta| meta.file_bytes).sum();
+        let copied = inner.copied_of_level0(&merged, &version);
+        assert!(copied.abs_diff(level0 / 2) < 2, "{copied} of {level0}");
+        job.progress.lock().read_counted = 0;
+    });
+    let version = tree_core.state.load().version.clone();
+    assert_eq!(core.copied_of_level0(tree_core, &version), 0);
+    assert_eq!(tree.get(&key(7)).unwrap().as_deref(), Some(&[1u8; 8][..]));
+}

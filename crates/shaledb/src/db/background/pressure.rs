@@ -5,6 +5,7 @@ use crate::base::sync::atomic::Ordering::Relaxed;
 use crate::compaction::{room, score};
 use crate::db::core::{Core, State, TreeCore, TreeDebt};
 use crate::memtable::chunk;
+use crate::version::Version;
 use crate::write::level0::Level0;
 use crate::write::space;
 use crate::write::throttle::{self, Pressure, Verdict};
@@ -27,7 +28,7 @@ impl Core {
         loop {
             let version = tree.state.load().version.clone();
             let shape = version.shape();
-            let debt = score::debt(&shape, &settings);
+            let debt = score::debt(&shape, &settings, self.copied_of_level0(tree, &version));
             let (soft, hard) = score::debt_limits(&shape, &settings);
             let debt = TreeDebt {
                 level0_tables: debt.level0_tables,
@@ -51,6 +52,17 @@ impl Core {
                 return;
             }
         }
+    }
+
+    /// How much of level 0 is in the base level as well: inputs of a merge stay until it ends,
+    /// however much of it is installed.
+    pub(super) fn copied_of_level0(&self, tree: &TreeCore, version: &Version) -> u64 {
+        let Some(job) = self.sched.lock().level0_merges.get(&tree.id).cloned() else { return 0 };
+        let copied = job.progress.lock().read_counted;
+        let Some((0, ids)) = job.plan.inputs.first() else { return 0 };
+        let inputs = version.levels[0].metas().filter(|meta| ids.contains(&meta.id));
+        let bytes: u64 = inputs.map(|meta| meta.file_bytes).sum();
+        (bytes as f64 * copied as f64 / job.plan.input_bytes.max(1) as f64) as u64
     }
 
     /// What all memtables take.
