@@ -92,7 +92,10 @@ NamedWait named_wait(THD *thd) {
     innodb = innodb || strcmp(name, "innodb_lock_wait_timeout") == 0;
   }
   if (!server) return NamedWait::kNo;
-  return innodb ? NamedWait::kByStatement : NamedWait::kByVariable;
+  // Without InnoDB it has no variable, and who sets the server's is taken to say WAIT.
+  const LEX_CSTRING other = {STRING_WITH_LEN("InnoDB")};
+  const bool by_statement = innodb || !plugin_is_ready(&other, MYSQL_STORAGE_ENGINE_PLUGIN);
+  return by_statement ? NamedWait::kByStatement : NamedWait::kByVariable;
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ struct Ranges {
   bool together = false;   // their rows are read together
   bool in_range = false;   // the cursor is in one of them
   bool streaming = false;  // which is of the primary key: rows come straight from the cursor
-  bool of_points = false;  // each is one key of a unique index
+  bool at_point = false;   // the row that was shown last is of one key of a unique index
   range_id_t *asked = nullptr;  // where the range of the next row goes, while it is asked for
 };
 

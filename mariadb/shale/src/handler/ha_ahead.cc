@@ -25,10 +25,12 @@ static bool writes_meanwhile(const THD *thd) {
   return false;
 }
 
-// Whether rows may be read before they are asked for.
+// Whether rows may be read before they are asked for. Who bounds what is examined (LIMIT ROWS
+// EXAMINED) wants no more of it than is shown.
 bool ha_shale::reads_plainly() {
   return lock_mode() == SHALE_LOCK_NONE && !asked_.whole_rows && !asked_.keys_only &&
-         thd_sql_command(ha_thd()) == SQLCOM_SELECT && !writes_meanwhile(ha_thd());
+         thd_sql_command(ha_thd()) == SQLCOM_SELECT &&
+         ha_thd()->lex->limit_rows_examined == nullptr && !writes_meanwhile(ha_thd());
 }
 
 // The scan that has begun may read ahead.

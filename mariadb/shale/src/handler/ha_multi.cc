@@ -72,7 +72,6 @@ int ha_shale::multi_range_read_init(RANGE_SEQ_IF *ranges, void *parameter, uint 
   if (ranges_.together) {
     scan_.index = &of_number(active_index);
     scan_.is_of_prefix = false;
-    ranges_.of_points = scan_.index->unique && (mode & HA_MRR_SINGLE_POINT) != 0;
     // Ranges are bounds of the cursor.
     set_end_range(nullptr);
     bool of_list = (mode & HA_MRR_NO_ASSOCIATION) != 0;
@@ -102,15 +101,11 @@ int ha_shale::multi_range_read_next(range_id_t *range) {
   }
   // The server times and counts its own calls only: so it asks by one of them (step_asked).
   ranges_.asked = range;
-  uchar *buf = table->record[0];
-  const int error = ranges_.of_points ? ha_index_read_map(buf, nullptr, 0, HA_READ_KEY_EXACT)
-                                      : ha_index_next(buf);
+  ranges_.at_point = false;
+  const int error = ha_index_next(table->record[0]);
   ranges_.asked = nullptr;
-  // A range's first row was counted by its key, and the end counts as a row.
-  if (error == HA_ERR_END_OF_FILE) {
-    system_status_var &counted = ha_thd()->status_var;
-    (ranges_.of_points ? counted.ha_read_key_count : counted.ha_read_next_count)--;
-  }
+  // A point is counted by its key, and the end is no row.
+  if (ranges_.at_point || error == HA_ERR_END_OF_FILE) ha_thd()->status_var.ha_read_next_count--;
   return error;
 }
 
@@ -127,12 +122,12 @@ int ha_shale::step_ranges(uchar *buf, range_id_t *range) {
       }
       if (row.value) {
         *range = row.range;
+        ranges_.at_point = row.is_point;
         last_.primary = std::move(row.primary);
         return fill_from_primary(buf, last_.primary, row.bytes);
       }
       bool skip = false;
       // A point of the primary key may have no row.
-      if (row.is_point) increment_statistics(&SSV::ha_read_key_count);
       if (!is_primary(*scan_.index)) {
         if (int error = row_is_missing(*scan_.index, &skip)) return error;
       }
@@ -194,7 +189,7 @@ int ha_shale::begin_range(shale_txn *txn) {
   const key_range &start = mrr_cur_range.start_key, &end = mrr_cur_range.end_key;
   const KEY *key_info = index.number == MAX_KEY ? nullptr : &table->key_info[index.number];
   bool equal = (mrr_cur_range.range_flag & EQ_RANGE) != 0;
-  if (!ranges_.of_points) increment_statistics(&SSV::ha_read_key_count);
+  increment_statistics(&SSV::ha_read_key_count);
   if (key_info != nullptr && equal && index.unique) {
     key_part_map whole = (key_part_map(1) << key_info->user_defined_key_parts) - 1;
     if ((start.keypart_map & whole) == whole && !has_null(*key_info, start.key, whole)) {
@@ -234,10 +229,7 @@ int ha_shale::find_points(uchar *buf, shale_txn *txn) {
   for (RowAhead &row : ahead_.rows) {
     if (row.is_point) {
       const BytesHandle &entry = entries[point++];
-      if (!entry) {
-        if (ranges_.of_points) increment_statistics(&SSV::ha_read_key_count);
-        continue;
-      }
+      if (!entry) continue;
       bool skip = false;
       std::string_view primary_key;
       error = decode_entry(*scan_.index, buf, row.key, view_of(entry), &primary_key, &skip);

@@ -379,7 +379,6 @@ int ha_shale::index_end() {
 
 int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
                              enum ha_rkey_function how) {
-  if (ranges_.asked != nullptr) return step_asked(buf);
   const Index &index = of_number(active_index);
   const KEY &key_info = table->key_info[active_index];
   bool in_range = asked_.has_range_end;
