@@ -104,8 +104,8 @@ impl Arena {
         retired + unsafe { (*current).used.load(Ordering::Relaxed) }
     }
 
-    /// Takes all memory back that was handed out, if that is of the first chunk, which stays, and of
-    /// no other, or if none was. Otherwise answers false and changes nothing.
+    /// Takes all memory back that was handed out, if that is of the first chunk, which stays, and
+    /// of no other, or if none was. Otherwise answers false and changes nothing.
     pub(super) fn reset(&mut self) -> bool {
         let current = self.current.load(Ordering::Relaxed);
         if current.is_null() || self.bytes() != CHUNK_BYTES_MIN {

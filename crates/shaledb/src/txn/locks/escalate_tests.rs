@@ -156,7 +156,7 @@ fn what_is_held_stays_held() {
     for seed in 0..200 {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let mut table = LockTable::new(1 << 20);
-        table.set_shards(1 << (seed % 5));
+        table.set_shards(2 << (seed % 4));
         let mut owners: Vec<Owner> = (0..3).map(|_| table.owner()).collect();
         let mut held: Vec<BTreeMap<u32, Mode>> = vec![BTreeMap::new(); owners.len()];
         for _ in 0..60 {
@@ -237,8 +237,8 @@ fn gaps_of_a_transaction_of_some_size_stay_apart() {
 fn any_number_of_gaps_finds_room_and_stays_locked() {
     const N: u32 = 20_000;
     for (order, shards) in [(1, 16), (7_919, 16), (7_919, 4)] {
-        let mut table = LockTable::new(1 << 20);
-        table.set_shards(shards);
+        let mut table = LockTable::new(shards << 16);
+        table.set_shards(shards as usize);
         let (mut owner, mut other) = (table.owner(), table.owner());
         assert!(write(&table, &mut other, 3_001));
         for n in 0..N {

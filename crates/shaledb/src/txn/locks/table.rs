@@ -71,9 +71,9 @@ impl LockTable {
         self.set_shards(shards_for(cores));
     }
 
-    /// Has so many shards from now on, a power of two.
+    /// Has so many shards from now on, a power of two; not one: what is in one shard is a key.
     pub(super) fn set_shards(&mut self, shards: usize) {
-        assert!(shards.is_power_of_two() && shards <= SHARDS_MAX, "{shards} shards");
+        assert!(shards.is_power_of_two() && (2..=SHARDS_MAX).contains(&shards), "{shards} shards");
         assert!(self.bytes() == 0, "nothing is locked yet");
         self.shard_bytes_max = self.bytes_max() / shards;
         self.cells = (0..shards).map(|_| LockedCell::default()).collect();
