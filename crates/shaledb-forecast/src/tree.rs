@@ -408,7 +408,7 @@ impl Tree {
                     if width >= (piece.end - at) as f64 { piece.end } else { at + width as u64 };
                 // Near its end the engine looks at each key.
                 if let Some(below) = rule.next()
-                    && rule.ends_with_next(bytes as u64)
+                    && rule.is_near_end(bytes as u64)
                 {
                     let behind = place(&below.largest).saturating_add(1);
                     if behind > at {

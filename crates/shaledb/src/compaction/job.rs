@@ -172,7 +172,6 @@ impl<'a> PartMerge<'a> {
                 0 => u64::MAX,
                 _ => context.memory_bytes / BYTES_PER_ROW,
             },
-            is_near_end: false,
             surviving: surviving_range_deletes(&deletes, context.snapshots, &bottom),
             writer: None,
             start: part.start.clone(),
@@ -312,19 +311,10 @@ fn input_range_deletes(context: &Context<'_>, part: &Part) -> Result<RangeDelete
     Ok(RangeDeletes::union(&sets))
 }
 
-/// Whether the table ends before `key`; as long as can be it is if it has so many rows.
-fn cuts(
-    cut: &mut OutputCut,
-    is_near_end: &mut bool,
-    key: &[u8],
-    writer: &TableWriter,
-    entries_max: u64,
-) -> bool {
-    let is_full = writer.entries() >= entries_max;
-    let filled = if is_full { u64::MAX } else { writer.estimated_bytes() };
-    let cuts = cut.before(key, filled);
-    *is_near_end = !cuts && cut.ends_with_next(filled);
-    cuts
+/// How long the table is, for who decides where it ends: as long as can be if it has so many rows.
+#[inline]
+fn filled(writer: &TableWriter, entries_max: u64) -> u64 {
+    if writer.entries() < entries_max { writer.estimated_bytes() } else { u64::MAX }
 }
 
 /// The tables being written, one after the other.
@@ -335,9 +325,6 @@ struct Outputs<'a> {
     cut: OutputCut,
     /// How many rows a table has at most, if it can be cut there.
     entries_max: u64,
-    /// Whether the present table is to end where the next one below does, to the key: with a few
-    /// rows more it would overlap the one after that, which is then rewritten with it.
-    is_near_end: bool,
     surviving: RangeDeletes,
     writer: Option<TableWriter>,
     /// The first key that belongs to the present table (or comes before it and to no other):
@@ -353,16 +340,9 @@ impl Outputs<'_> {
         let writer = match &mut self.writer {
             // Asked once a block is enough but near the end, and a user key is never cut in two.
             Some(writer)
-                if !((writer.begins_block(key, value.len())
-                    || self.is_near_end && self.cut.passes(key))
+                if !((writer.begins_block(key, value.len()) || self.cut.ends_with_next(key))
                     && writer.last_key() != key
-                    && cuts(
-                        &mut self.cut,
-                        &mut self.is_near_end,
-                        key,
-                        writer,
-                        self.entries_max,
-                    )) =>
+                    && self.cut.before(key, filled(writer, self.entries_max))) =>
             {
                 writer
             }
@@ -373,35 +353,27 @@ impl Outputs<'_> {
         Ok(())
     }
 
-    /// Whether the block is as the present table would write it.
+    /// Whether the block is as the present table would write it, which does not end within it.
     fn takes(&self, raw: &RawBlock<'_>) -> bool {
-        self.reuses_blocks
-            && self.writer.as_ref().is_some_and(|writer| writer.takes_block(raw))
-            && !(self.is_near_end && self.reaches_over_end(raw))
+        let Some(writer) = self.writer.as_ref().filter(|_| self.reuses_blocks) else {
+            return false;
+        };
+        writer.takes_block(raw)
+            && !(self.cut.is_near_end(filled(writer, self.entries_max)) && self.is_over_end(raw))
     }
 
     /// Whether the end of the next table below is within the block.
     #[cold]
-    fn reaches_over_end(&self, raw: &RawBlock<'_>) -> bool {
-        let passes = |at| self.cut.passes(&raw.block.key(at));
-        passes(raw.block.entries() - 1) && !passes(0)
+    fn is_over_end(&self, raw: &RawBlock<'_>) -> bool {
+        let last = raw.block.entries() - 1;
+        self.cut.is_between(&raw.block.key(0), &raw.block.key(last))
     }
 
     /// Adds a block as it is. Its first key is new: [`DropFilter::keeps_block`] has seen to it.
     fn add_block(&mut self, raw: &RawBlock<'_>) -> Result<()> {
         let first = raw.block.key(0);
         let writer = match &mut self.writer {
-            Some(writer)
-                if !cuts(
-                    &mut self.cut,
-                    &mut self.is_near_end,
-                    &first,
-                    writer,
-                    self.entries_max,
-                ) =>
-            {
-                writer
-            }
+            Some(writer) if !self.cut.before(&first, filled(writer, self.entries_max)) => writer,
             _ => self.begin(&first)?,
         };
         writer.add_block(raw)?;

@@ -10,18 +10,18 @@ fn outputs_end_where_tables_below_do_to_the_key() {
         let mut world = World::new();
         world.block_bytes = 4096;
         let parts: [Vec<Entry>; 2] = if reuses {
-            [(0..40, 9), (0..2000, 1)].map(|(all, seq)| all.map(|n| put(n, seq, text(n))).collect())
+            [(0..40, 9), (0..6000, 0)].map(|(all, seq)| all.map(|n| put(n, seq, text(n))).collect())
         } else {
-            let of = |rest| (0..2000).filter(move |n| n % 2 == rest);
+            let of = |rest| (0..6000).filter(move |n| n % 2 == rest);
             [
                 of(0).map(|n| put(n, 9, text(n))).collect(),
                 of(1).map(|n| put(n, 1, text(n))).collect(),
             ]
         };
-        let [above, below] = parts.map(|entries| vec![world.table(Codec::None, &entries)]);
-        let mut job = Job::new(&world, Codec::None, vec![(1, above), (2, below)]);
+        let [above, below] = parts.map(|entries| vec![world.table(Codec::Lz4, &entries)]);
+        let mut job = Job::new(&world, Codec::Lz4, vec![(1, above), (2, below)]);
         (job.plan.output_level, job.plan.is_last, job.plan.table_bytes) = (2, false, 16 << 10);
-        let firsts = (0..2000).step_by(37);
+        let firsts = (0..6000).step_by(37);
         let below = |n| {
             world.write(
                 Codec::None,

@@ -175,6 +175,8 @@ pub struct OutputCut {
     at: usize,
     /// Bytes of the grandparents passed since the output table began.
     overlap: u64,
+    /// Whether the output table is long enough to end with the next grandparent.
+    is_near_end: bool,
 }
 
 impl OutputCut {
@@ -188,7 +190,7 @@ impl OutputCut {
         let overlap_max = bytes.saturating_mul(super::choose::GRANDPARENT_TABLES);
         let before = |start| grandparents.partition_point(|table| table.is_before(start));
         let at = start.map_or(0, before);
-        OutputCut { bytes, overlap_max, grandparents, at, overlap: 0 }
+        OutputCut { bytes, overlap_max, grandparents, at, overlap: 0, is_near_end: false }
     }
 
     /// The next of the tables below that the output has not passed.
@@ -196,20 +198,27 @@ impl OutputCut {
         self.grandparents.get(self.at).map(|table| &**table)
     }
 
-    /// Whether `key` is behind the end of a table below that keys were not behind so far.
+    /// Whether the table ends before `key` because the next table below does. With a few rows more it
+    /// would overlap the one after that, which is then rewritten with it.
     #[inline]
-    pub fn passes(&self, key: &[u8]) -> bool {
-        self.next().is_some_and(|table| table.is_before(key))
+    pub fn ends_with_next(&self, key: &[u8]) -> bool {
+        self.is_near_end && self.next().is_some_and(|table| table.is_before(key))
     }
 
-    /// Whether a table of so many bytes ends where the next table below does.
-    pub fn ends_with_next(&self, bytes: u64) -> bool {
-        bytes >= self.bytes - self.bytes / 4 && self.next().is_some()
+    /// Whether the table, which has so many bytes, ends where the next table below does.
+    pub fn is_near_end(&self, bytes: u64) -> bool {
+        self.is_near_end || bytes >= self.bytes - self.bytes / 4
+    }
+
+    /// Whether a table below ends between these keys.
+    pub fn is_between(&self, first: &[u8], last: &[u8]) -> bool {
+        let mut left = self.grandparents[self.at..].iter();
+        left.find(|table| !table.is_before(first)).is_some_and(|table| table.is_before(last))
     }
 
     /// Whether a new table must begin with `key`, when the table before it has `bytes`. To be asked
-    /// only at the first entry of a user key, in order; it may be asked less often (once a
-    /// block, and at keys that pass an end, say), which makes the cuts less exact and nothing else.
+    /// at the first entry of a user key, in order: once a block is enough, and where
+    /// [`OutputCut::ends_with_next`] says so.
     pub fn before(&mut self, key: &[u8], bytes: u64) -> bool {
         let mut crossed = false;
         while let Some(table) = self.grandparents.get(self.at)
@@ -220,11 +229,12 @@ impl OutputCut {
             crossed = true;
         }
         let cut = bytes >= self.bytes
-            || crossed && bytes >= self.bytes - self.bytes / 4
+            || crossed && self.is_near_end
             || crossed && self.overlap > self.overlap_max && bytes > 0;
         if cut {
             self.overlap = 0;
         }
+        self.is_near_end = !cut && bytes >= self.bytes - self.bytes / 4;
         cut
     }
 }

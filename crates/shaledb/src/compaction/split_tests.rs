@@ -119,8 +119,9 @@ fn outputs_of_part(
 fn outputs_are_cut_by_size_and_by_what_lies_below() {
     let input = "a b c d e f g h i j k l m n";
     assert_eq!(outputs(4, &[], input), "e i m");
-    // A table of three, when a table below ends there.
-    assert_eq!(outputs(4, &[("a", "c", 1), ("d", "e", 1), ("f", "z", 1)], input), "d h l");
+    // A table of seven of eight, when a table below ends there.
+    let below = [("a", "c", 1), ("d", "g", 1), ("h", "z", 1)];
+    assert_eq!(outputs(8, &below, "a b c d e f g h i j k l m n o p q"), "h p");
     // Tables below that are much too large for a table above.
     assert_eq!(outputs(4, &[("a", "b", 90), ("c", "c", 90), ("d", "z", 1)], input), "c d h l");
 }
