@@ -32,7 +32,8 @@ fn shards_for(cores: usize) -> usize {
 pub struct LockTable {
     pub(super) cells: Vec<LockedCell>,
     pub(super) waits: Mutex<Waits, { rank::LOCK_WAITS }>,
-    /// The number of the next transaction: written by each that begins, beside what each lock reads.
+    /// The number of the next transaction. Each that begins changes it, and each lock reads what
+    /// is beside it.
     next: Padded<AtomicU64>,
     /// What one shard may take.
     pub(super) shard_bytes_max: usize,
