@@ -621,7 +621,8 @@ shale_error *shale_scan_move(shale_scan *scan,
 
 // Moves a scan by SHALE_FIRST, SHALE_LAST, SHALE_NEXT or SHALE_PREV and gives its row, as
 // shale_scan_key and shale_scan_value do, in one call. Without a row, and if it fails, `key` and
-// `value` become NULL.
+// `value` become NULL. With NULL for `value` and `value_len` no value is read, which saves the
+// read of a file where it is large.
 SHALE_MUST_USE
 shale_error *shale_scan_step(shale_scan *scan,
                              int how,

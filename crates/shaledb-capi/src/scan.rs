@@ -99,8 +99,8 @@ pub unsafe extern "C" fn shale_scan_move(
 
 /// Moves a scan by SHALE_FIRST, SHALE_LAST, SHALE_NEXT or SHALE_PREV and gives its row, as
 /// shale_scan_key and shale_scan_value do, in one call. Without a row, and if it fails, `key` and
-/// `value` become NULL. With NULL for `value` and `value_len` no value is read, which saves the read
-/// of a file where it is large.
+/// `value` become NULL. With NULL for `value` and `value_len` no value is read, which saves the
+/// read of a file where it is large.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_scan_step(

@@ -70,8 +70,9 @@ pub fn pick_manual(
     }
 }
 
-/// The next step of merging the last two levels until some level below 0 is empty. In a tree that is
-/// being built there is nothing else to do: deletes stay, and what comes beneath decides its shape.
+/// The next step of merging the last two levels until some level below 0 is empty. In a tree that
+/// is being built there is nothing else to do: deletes stay, and what comes beneath decides its
+/// shape.
 pub fn pick_room_beneath(shape: &Shape, settings: &Settings, busy: &Busy, space: Space) -> Step {
     if shape.levels[1..].iter().any(|level| level.is_empty()) {
         return Step::Done;

@@ -198,8 +198,8 @@ impl OutputCut {
         self.grandparents.get(self.at).map(|table| &**table)
     }
 
-    /// Whether the table ends before `key` because the next table below does. With a few rows more it
-    /// would overlap the one after that, which is then rewritten with it.
+    /// Whether the table ends before `key` because the next table below does. With a few rows more
+    /// it would overlap the one after that, which is then rewritten with it.
     #[inline]
     pub fn ends_with_next(&self, key: &[u8]) -> bool {
         self.is_near_end && self.next().is_some_and(|table| table.is_before(key))

@@ -47,13 +47,14 @@ class TableCounts {
  private:
   bool is_old(uint64_t changes, uint64_t moves, uint64_t now) const;
 
-  // On another cache line than what who only asks writes.
-  alignas(64) std::atomic<int64_t> rows_{0};
+  std::atomic<int64_t> rows_{0};
   std::atomic<uint64_t> changes_{0};
   std::atomic<uint64_t> moves_{0};  // rows that came or went
   std::atomic<time_t> changed_at_{0};
 
-  alignas(64) std::mutex lock_;
+  // Who only asks writes on another cache line than who writes rows.
+  char apart_[64] = {};
+  std::mutex lock_;
   bool known_ = false;
   TableSize size_;
   int64_t rows_then_ = 0;
