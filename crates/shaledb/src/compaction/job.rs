@@ -354,19 +354,23 @@ impl Outputs<'_> {
     }
 
     /// Whether the block is as the present table would write it, which does not end within it.
-    fn takes(&self, raw: &RawBlock<'_>) -> bool {
+    fn takes(&mut self, raw: &RawBlock<'_>) -> bool {
         let Some(writer) = self.writer.as_ref().filter(|_| self.reuses_blocks) else {
             return false;
         };
-        writer.takes_block(raw)
-            && !(self.cut.is_near_end(filled(writer, self.entries_max)) && self.is_over_end(raw))
+        let bytes = filled(writer, self.entries_max);
+        writer.takes_block(raw) && !(self.cut.is_near_end(bytes) && self.is_over_end(raw, bytes))
     }
 
     /// Whether the end of the next table below is within the block.
     #[cold]
-    fn is_over_end(&self, raw: &RawBlock<'_>) -> bool {
-        let last = raw.block.entries() - 1;
-        self.cut.is_between(&raw.block.key(0), &raw.block.key(last))
+    fn is_over_end(&mut self, raw: &RawBlock<'_>, bytes: u64) -> bool {
+        let first = raw.block.key(0);
+        if self.cut.ends_with_next(&first) {
+            return false;
+        }
+        self.cut.pass(&first, bytes);
+        self.cut.ends_with_next(&raw.block.key(raw.block.entries() - 1))
     }
 
     /// Adds a block as it is. Its first key is new: [`DropFilter::keeps_block`] has seen to it.

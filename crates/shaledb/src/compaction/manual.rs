@@ -70,18 +70,24 @@ pub fn pick_manual(
     }
 }
 
-/// The next step of merging the last two levels until some level below 0 is empty. In a tree that
-/// is being built there is nothing else to do: deletes stay, and what comes beneath decides its
-/// shape.
+/// The next step of merging two neighbouring levels until some level below 0 is empty: those that
+/// have the least. In a tree that is being built there is nothing else to do: deletes stay, and what
+/// comes beneath decides its shape.
 pub fn pick_room_beneath(shape: &Shape, settings: &Settings, busy: &Busy, space: Space) -> Step {
     if shape.levels[1..].iter().any(|level| level.is_empty()) {
         return Step::Done;
     }
     let targets = Targets::of(shape, settings);
     let input = PickInput { shape, settings, busy, targets: &targets, space };
-    let above = LAST - 1;
-    let plan =
-        (0..input.level(above).len()).find_map(|first| chunk(&input, above, first, |_| true));
+    // From above that they would pass levels that have tables.
+    let first = (targets.base - 1).max(1);
+    let bytes = |level: usize| bytes_of(input.level(level)) + bytes_of(input.level(level + 1));
+    let mut levels: Vec<usize> = (first..LAST).collect();
+    levels.sort_by_key(|&level| bytes(level));
+    let chunk_of = |&level: &usize| {
+        (0..input.level(level).len()).find_map(|at| chunk(&input, level, at, |_| true))
+    };
+    let plan = levels.iter().find_map(chunk_of);
     plan.map_or(Step::Wait, |plan| Step::Run(Box::new(plan)))
 }
 

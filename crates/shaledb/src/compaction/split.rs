@@ -205,15 +205,21 @@ impl OutputCut {
         self.is_near_end && self.next().is_some_and(|table| table.is_before(key))
     }
 
-    /// Whether the table, which has so many bytes, ends where the next table below does.
+    /// Whether a table of so many bytes ends where the next table below does.
     pub fn is_near_end(&self, bytes: u64) -> bool {
         self.is_near_end || bytes >= self.bytes - self.bytes / 4
     }
 
-    /// Whether a table below ends between these keys.
-    pub fn is_between(&self, first: &[u8], last: &[u8]) -> bool {
-        let mut left = self.grandparents[self.at..].iter();
-        left.find(|table| !table.is_before(first)).is_some_and(|table| table.is_before(last))
+    /// As [`OutputCut::before`] a key where the table does not end. From now on it ends with the
+    /// next table below, if it has the bytes for that.
+    pub fn pass(&mut self, key: &[u8], bytes: u64) {
+        while let Some(table) = self.grandparents.get(self.at)
+            && table.is_before(key)
+        {
+            self.overlap += table.file_bytes;
+            self.at += 1;
+        }
+        self.is_near_end = self.is_near_end(bytes);
     }
 
     /// Whether a new table must begin with `key`, when the table before it has `bytes`. To be asked

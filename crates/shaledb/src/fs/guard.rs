@@ -135,7 +135,8 @@ impl Gate {
     /// Makes what was written before this call durable: by `sync`, or by that of another who has
     /// begun it since. A failure poisons the guard before anybody else goes on; but one to open
     /// what is synced, for too many open files, is told, and who has waited for it syncs itself.
-    pub fn pass(&self, guard: &Guard, sync: impl FnOnce() -> Result<()>) -> Result<()> {
+    /// Answers whether this call did.
+    pub fn pass(&self, guard: &Guard, sync: impl FnOnce() -> Result<()>) -> Result<bool> {
         loop {
             guard.check()?;
             let mut state = self.state.lock();
@@ -148,7 +149,7 @@ impl Gate {
                 drop(state);
                 guard.check()?;
                 if done {
-                    return Ok(());
+                    return Ok(false);
                 }
                 continue;
             }
@@ -160,7 +161,7 @@ impl Gate {
             let mut ending = Ending { gate: self, number: wanted, done: false };
             let result = sync();
             ending.done = result.is_ok();
-            return result.inspect_err(|error| {
+            return result.map(|()| true).inspect_err(|error| {
                 if !error.is_of_too_many_files() {
                     drop(guard.poison(error));
                 }
@@ -340,7 +341,7 @@ impl Fs for GuardedFs {
         if dir != self.dir {
             return sync();
         }
-        self.gate.pass(&self.guard, sync)
+        self.gate.pass(&self.guard, sync).map(drop)
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn Lock>> {

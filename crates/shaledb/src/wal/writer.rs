@@ -119,7 +119,7 @@ impl LogWriter {
     /// Makes everything appended so far durable. A failure poisons the guard.
     pub fn sync(&mut self) -> Result<()> {
         let file = &mut self.file;
-        self.gate.pass(&self.guard, || file.sync())
+        self.gate.pass(&self.guard, || file.sync()).map(drop)
     }
 
     /// A handle for syncing from another thread; its failure poisons the guard.
@@ -198,8 +198,9 @@ impl LogSyncer {
         self.id
     }
 
-    /// Makes everything appended before this call durable. A failure poisons the guard.
-    pub fn sync(&self) -> Result<()> {
+    /// Makes everything appended before this call durable; answers whether it did so itself or
+    /// shared the sync of another. A failure poisons the guard.
+    pub fn sync(&self) -> Result<bool> {
         self.gate.pass(&self.guard, || self.inner.sync())
     }
 }

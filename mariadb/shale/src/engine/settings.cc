@@ -82,7 +82,8 @@ enum class NamedWait { kNo, kByVariable, kByStatement };
 // NOWAIT and WAIT n set the server's own timeout for their statement, and InnoDB's. Who sets the
 // server's alone (SET STATEMENT) bounds what waits by that of rows.
 NamedWait named_wait(THD *thd) {
-  if (thd->lex->stmt_var_list.is_empty()) return NamedWait::kNo;
+  // A replica does not set what its statements name.
+  if (thd->slave_thread || thd->lex->stmt_var_list.is_empty()) return NamedWait::kNo;
   bool server = false, innodb = false;
   List_iterator_fast<set_var_base> all(thd->lex->stmt_var_list);
   while (set_var_base *one = all++) {

@@ -76,7 +76,8 @@ const MY_BITMAP *ha_shale::wanted_columns() const {
 int ha_shale::fill_from_primary(uchar *buf, std::string_view key, std::string_view value) {
   if (last_.primary.data() != key.data()) copy_key(key, &last_.primary);
   const MY_BITMAP *wanted = wanted_columns();
-  if (wants_blobs(wanted) && value.data() != last_.value.data()) {
+  // One that was left unread is of no use to them: such columns are virtual.
+  if (value.data() != nullptr && wants_blobs(wanted) && value.data() != last_.value.data()) {
     last_.value.assign(value);
     value = last_.value;
   }

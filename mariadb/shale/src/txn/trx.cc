@@ -72,7 +72,10 @@ bool Trx::has_begun_statement() const {
 }
 
 Error Trx::begin_statement(bool fresh) {
-  if (!fresh && has_begun_statement()) return 0;
+  if (!fresh && has_begun_statement()) {
+    // A function or a trigger may have set another timeout.
+    return thd_->in_sub_stmt == 0 || txn_ == nullptr ? Error(0) : wait_for_locks(lock_wait());
+  }
   leave_detached();
   // One that came after the end of the statement that it was for; but not one that comes now.
   shale_interrupt_set(interrupt_.get(), false);

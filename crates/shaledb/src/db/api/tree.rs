@@ -371,7 +371,7 @@ impl Tree {
     pub fn compact_range(&self, lower: &[u8], upper: Option<&[u8]>) -> Result<()> {
         self.check()?;
         let (lower, upper) = (Some(lower.to_vec()), upper.map(<[u8]>::to_vec));
-        self.core().compact(&self.inner, Manual { lower, upper })
+        self.core().compact(&self.inner, Manual { lower, upper, for_room: false })
     }
 
     /// How many rows have keys from `lower` up to, not including, `upper` (`None` goes to the end),

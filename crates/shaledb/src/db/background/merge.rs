@@ -197,6 +197,10 @@ impl Core {
             state.level0_merges.remove(&job.tree.id);
         }
         drop(state);
+        if result.is_err() {
+            // What it has installed is to be merged once more.
+            self.note_debt(&job.tree);
+        }
         self.end_compaction(&job.tree, &job.plan, &outputs, true);
         if job.tree.is_dropped() { Ok(true) } else { result.map(|()| true) }
     }

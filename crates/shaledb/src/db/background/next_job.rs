@@ -291,7 +291,12 @@ impl Core {
         let shape = tree.state.load().version.shape();
         if tree.is_building() {
             // What it has cannot be brought into its last shape yet.
-            return manual::pick_room_beneath(&shape, &self.pick_settings(tree), busy, load.space);
+            return match wanted.for_room {
+                true => {
+                    manual::pick_room_beneath(&shape, &self.pick_settings(tree), busy, load.space)
+                }
+                false => Step::Done,
+            };
         }
         let bounds = (wanted.lower.as_deref(), wanted.upper.as_deref());
         manual::pick_manual(&shape, &self.pick_settings(tree), busy, load, bounds)

@@ -99,8 +99,14 @@ impl Core {
             (syncers, leader.next_seq - 1)
         };
         let started = self.env.clock.now_nanos();
+        let mut is_own = false;
         for syncer in &syncers {
-            syncer.sync().map_err(|error| self.poison(error))?;
+            is_own |= syncer.sync().map_err(|error| self.poison(error))?;
+        }
+        self.durable.fetch_max(reached, Ordering::AcqRel);
+        if !is_own && syncers.len() == 1 {
+            // The rest is for the one who has synced.
+            return Ok(Some(reached));
         }
         self.note_sync(started);
         let mut leader = self.leader.lock();
@@ -109,7 +115,6 @@ impl Core {
             // Nothing was appended meanwhile.
             leader.dirty = false;
         }
-        self.durable.fetch_max(reached, Ordering::AcqRel);
         drop(leader);
         // The last one is of the log that went on: nobody has removed it.
         syncers.pop();

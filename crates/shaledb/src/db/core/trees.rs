@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Manual {
     pub lower: Option<Vec<u8>>,
     pub upper: Option<Vec<u8>>,
+    /// Of a tree that is being built: some level is to be free instead.
+    pub for_room: bool,
 }
 
 /// One tree.

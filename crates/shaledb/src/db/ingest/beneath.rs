@@ -61,7 +61,7 @@ impl Core {
             // Large commits have filled level after level. Before this has begun again there may
             // have been more of them.
             drop(held);
-            self.compact(tree, Manual::default())?;
+            self.compact(tree, Manual { for_room: true, ..Manual::default() })?;
             held = self.hold_compactions(tree)?;
         };
         let _held = held;
