@@ -71,8 +71,8 @@ pub fn pick_manual(
 }
 
 /// The next step of merging two neighbouring levels until some level below 0 is empty: those that
-/// have the least. In a tree that is being built there is nothing else to do: deletes stay, and what
-/// comes beneath decides its shape.
+/// have the least. In a tree that is being built there is nothing else to do: deletes stay, and
+/// what comes beneath decides its shape.
 pub fn pick_room_beneath(shape: &Shape, settings: &Settings, busy: &Busy, space: Space) -> Step {
     if shape.levels[1..].iter().any(|level| level.is_empty()) {
         return Step::Done;
