@@ -213,27 +213,27 @@ impl OutputCut {
     /// As [`OutputCut::before`] a key where the table does not end. From now on it ends with the
     /// next table below, if it has the bytes for that.
     pub fn pass(&mut self, key: &[u8], bytes: u64) {
+        self.cross(key);
+        self.is_near_end = self.is_near_end(bytes);
+    }
+
+    /// Leaves the tables below behind that end before `key`; whether there are any.
+    fn cross(&mut self, key: &[u8]) -> bool {
+        let before = self.at;
         while let Some(table) = self.grandparents.get(self.at)
             && table.is_before(key)
         {
             self.overlap += table.file_bytes;
             self.at += 1;
         }
-        self.is_near_end = self.is_near_end(bytes);
+        self.at > before
     }
 
     /// Whether a new table must begin with `key`, when the table before it has `bytes`. To be asked
     /// at the first entry of a user key, in order: once a block is enough, and where
     /// [`OutputCut::ends_with_next`] says so.
     pub fn before(&mut self, key: &[u8], bytes: u64) -> bool {
-        let mut crossed = false;
-        while let Some(table) = self.grandparents.get(self.at)
-            && table.is_before(key)
-        {
-            self.overlap += table.file_bytes;
-            self.at += 1;
-            crossed = true;
-        }
+        let crossed = self.cross(key);
         let cut = bytes >= self.bytes
             || crossed && self.is_near_end
             || crossed && self.overlap > self.overlap_max && bytes > 0;
