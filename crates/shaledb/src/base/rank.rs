@@ -64,47 +64,49 @@ pub const LIVE: u8 = 21;
 pub const ATTACHED: u8 = 22;
 /// The writer of a memtable's range deletes.
 pub const RANGE_DELETES: u8 = 23;
+/// `Filter::filled`: how far the filter of a memtable has come.
+pub const MEMTABLE_FILTER: u8 = 24;
 /// `Arena::chunks`.
-pub const ARENA: u8 = 24;
+pub const ARENA: u8 = 25;
 /// `TableEnv::files`: which table files are open. Across the closing of files.
-pub const OPEN_FILES: u8 = 25;
+pub const OPEN_FILES: u8 = 26;
 /// `TableEnv::indexes`: which indexes are in memory.
-pub const INDEXES: u8 = 26;
+pub const INDEXES: u8 = 27;
 /// `Memory::cache`: the block cache, when its size changes.
-pub const CACHE: u8 = 27;
+pub const CACHE: u8 = 28;
 /// `Frames::free`: which frames of the block cache have no value.
-pub const FRAMES: u8 = 28;
+pub const FRAMES: u8 = 29;
 /// The gate of the syncs of one file. Not held while a sync runs.
-pub const SYNCS: u8 = 29;
+pub const SYNCS: u8 = 30;
 /// `Guard::cause`: why no write is accepted any more.
-pub const CAUSE: u8 = 30;
+pub const CAUSE: u8 = 31;
 /// The simulated disk.
-pub const MEM_DISK: u8 = 31;
+pub const MEM_DISK: u8 = 32;
 /// A file of the simulated disk.
-pub const MEM_FILE: u8 = 32;
+pub const MEM_FILE: u8 = 33;
 
 /// `Ahead::state`: what is read ahead of a scan. Not held while blocks are read.
-pub const READ_AHEAD: u8 = 33;
+pub const READ_AHEAD: u8 = 34;
 /// `Missed::state`: which blocks of a look-up of several keys are read. Not held while one is.
-pub const MISSED: u8 = 40;
+pub const MISSED: u8 = 41;
 /// `Helpers::offers`: readers' work that idle threads may share.
-pub const OFFERS: u8 = 34;
+pub const OFFERS: u8 = 35;
 /// `LogKeeper::state`: which log files are prepared ahead of their writer.
-pub const LOG_KEEPER: u8 = 35;
+pub const LOG_KEEPER: u8 = 36;
 /// What the writer of a log file and the thread ahead of it share. Not held while pages are mapped.
-pub const LOG_WINDOWS: u8 = 36;
+pub const LOG_WINDOWS: u8 = 37;
 /// `CodecPrice::state`: by what codecs were chosen last.
-pub const CODECS: u8 = 37;
+pub const CODECS: u8 = 38;
 /// `Dictionaries::state`: which dictionaries are in memory.
-pub const DICTIONARIES: u8 = 38;
+pub const DICTIONARIES: u8 = 39;
 /// `Ledger::sums`: the bytes that the database's files take.
-pub const LEDGER: u8 = 39;
+pub const LEDGER: u8 = 40;
 /// `GoneFiles::left`: files that a thread of the engine is to remove.
-pub const GONE_FILES: u8 = 41;
+pub const GONE_FILES: u8 = 42;
 /// `Core::stalled`: how many writers wait.
-pub const STALLED: u8 = 42;
+pub const STALLED: u8 = 43;
 /// `Changes::under_way`: how many calls make, name or remove files. Not held while they do.
-pub const CHANGES: u8 = 43;
+pub const CHANGES: u8 = 44;
 
 /// Of which several are held at once, in an order of their own that nothing checks: one function
 /// takes them (`LockTable::freeze`).

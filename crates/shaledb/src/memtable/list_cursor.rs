@@ -3,7 +3,7 @@
 use std::ptr;
 
 use super::node::{
-    HEIGHT_MAX, HEIGHT_SHIFT, MemEntry, Node, Target, kind_of, link, node_entry, node_key, prefetch,
+    HEIGHT_SHIFT, MemEntry, Node, Target, kind_of, link, node_entry, node_key, prefetch,
 };
 use super::skiplist::SkipList;
 use crate::base::key::{self, Kind, SeqNo};
@@ -13,22 +13,26 @@ use crate::base::sync::atomic::Ordering;
 /// How many of a node's links a walk looks ahead through.
 const AHEAD_LEVELS: usize = 4;
 
+/// On how many levels a cursor keeps the way back. One node in so many, to this power of two, is on
+/// more: a step back from it begins at the top.
+const BACK_LEVELS: usize = 7;
+
 /// A position in a list that it keeps alive. Entries inserted meanwhile may or may not be seen.
 pub(super) struct ListCursor {
     list: Arc<SkipList>,
     /// A node of `list`; null or the list's head if the cursor is not valid.
     node: *const Node,
-    /// Going backward: how the last search came to `node`. Boxed: most cursors have none.
-    path: Option<Box<Path>>,
+    /// How the last search backward came to its node.
+    path: Path,
 }
 
-/// The last nodes before what a search has looked for, on each level. Nothing is linked in between
-/// that must be seen, and no node goes away: a search for something before `nodes[level]` may begin
-/// at the nearest one that is before that.
+/// The last nodes before what a search has looked for, on the lowest levels. Nothing is linked in
+/// between that must be seen, and no node goes away: a search for something before `nodes[level]`
+/// may begin at the nearest one that is before that.
 struct Path {
-    /// On the levels below this one.
+    /// On the levels below this one; none is known if it is 0.
     height: usize,
-    nodes: [*const Node; HEIGHT_MAX],
+    nodes: [*const Node; BACK_LEVELS],
 }
 
 // SAFETY: the pointer is to a node of the list that the cursor owns a share of, and a `SkipList`
@@ -39,8 +43,28 @@ unsafe impl Sync for ListCursor {}
 
 impl Path {
     /// Of no search.
-    fn new(list: &SkipList) -> Path {
-        Path { height: 0, nodes: [list.head().cast_const(); HEIGHT_MAX] }
+    const NONE: Path = Path { height: 0, nodes: [ptr::null(); BACK_LEVELS] };
+
+    /// The last node before the target, or the head. Keeps what is passed on the way there.
+    ///
+    /// # Safety
+    /// As for [`SkipList::find_before_from`].
+    unsafe fn search(
+        &mut self,
+        list: &SkipList,
+        from: *const Node,
+        top: usize,
+        target: &Target<'_>,
+    ) -> *const Node {
+        self.height = self.height.max(top.min(BACK_LEVELS));
+        let nodes = &mut self.nodes;
+        let passed = |level, node| {
+            if let Some(place) = nodes.get_mut(level) {
+                *place = node;
+            }
+        };
+        // SAFETY: by the caller.
+        unsafe { list.find_before_from(from, top, target, passed) }
     }
 }
 
@@ -86,7 +110,7 @@ impl SkipList {
 impl ListCursor {
     /// A cursor that is not valid yet.
     pub(super) fn new(list: Arc<SkipList>) -> ListCursor {
-        ListCursor { list, node: ptr::null(), path: None }
+        ListCursor { list, node: ptr::null(), path: Path::NONE }
     }
 
     #[inline]
@@ -108,7 +132,7 @@ impl ListCursor {
     }
 
     pub(super) fn seek_back(&mut self, key: &[u8], seq: SeqNo) {
-        self.node = self.unless_head(self.list.find_before(&Target::at(key, seq)));
+        self.node = self.before_from_top(&Target::at(key, seq));
     }
 
     #[inline]
@@ -125,25 +149,29 @@ impl ListCursor {
         // SAFETY: as in `next`.
         let (key, tag) = unsafe { (node_key(self.node), (*self.node).tag) };
         let target = Target { key, head: key::head(key), tag };
-        let list = &*self.list;
-        let path = self.path.get_or_insert_with(|| Box::new(Path::new(list)));
-        if path.nodes[0] != self.node {
-            *path.as_mut() = Path::new(list);
-        }
-        let from = path.nodes[..path.height].iter().position(|&node| node != self.node);
-        let (from, top) = match from {
-            Some(level) => (path.nodes[level], level + 1),
-            None => {
-                path.height = list.height();
-                (list.head().cast_const(), path.height)
+        let known = &self.path.nodes[..self.path.height];
+        // None is behind the one on level 0.
+        let is_of_node = known.first() == Some(&self.node);
+        let level = known.iter().position(|&node| node != self.node).filter(|_| is_of_node);
+        self.node = match level {
+            Some(level) => {
+                let from = known[level];
+                // SAFETY: what the search before has passed on a level is a node there, or the
+                // head; it is not behind this node, and another.
+                let before = unsafe { self.path.search(&self.list, from, level + 1, &target) };
+                self.unless_head(before)
             }
+            None => self.before_from_top(&target),
         };
-        let nodes = &mut path.nodes;
-        // SAFETY: what the step before has passed on a level is a node there, or the head; none is
-        // behind the node on level 0, which is this one, and `from` is another.
-        let before =
-            unsafe { list.find_before_from(from, top, &target, |level, node| nodes[level] = node) };
-        self.node = self.unless_head(before);
+    }
+
+    /// The last node before the target, or null.
+    fn before_from_top(&mut self, target: &Target<'_>) -> *const Node {
+        let list = &*self.list;
+        self.path.height = 0;
+        // SAFETY: the head is before every target, and has links on all levels.
+        let before = unsafe { self.path.search(list, list.head(), list.height(), target) };
+        self.unless_head(before)
     }
 
     #[inline]

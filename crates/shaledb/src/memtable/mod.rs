@@ -1,10 +1,11 @@
 //! The newest entries of a tree, in memory: what a write goes to and a flush writes out.
 //!
-//! A memtable is a sorted list of entries in an arena (`skiplist`, `arena`) and a set of
-//! range deletes beside it. It is only ever added to; it is freed as a whole when its last user
-//! lets go, who may use it once more if it is small ([`Memtable::reset`]). Many threads may insert
-//! at once. Readers take no lock, whether they look up a key, hold a cursor or ask for the range
-//! deletes, and see every entry whose insert returned before they began.
+//! A memtable is a sorted list of entries in an arena (`skiplist`, `arena`), a set of range deletes
+//! beside it, and a Bloom filter if it is often searched in vain (`filter`). It is only ever added
+//! to; it is freed as a whole when its last user lets go, who may use it once more if it is small
+//! ([`Memtable::reset`]). Many threads may insert at once. Readers take no lock, whether they look
+//! up a key, hold a cursor or ask for the range deletes, and see every entry whose insert returned
+//! before they began.
 //!
 //! An empty memtable takes about a kilobyte: a database may have thousands of trees.
 
@@ -17,6 +18,7 @@ mod ranges;
 mod skiplist;
 mod sample;
 mod list_cursor;
+mod filter;
 
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
@@ -26,10 +28,12 @@ use crate::base::rank;
 use crate::base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::base::sync::{Arc, Mutex};
 
+use filter::{Filter, Misses};
 use list_cursor::ListCursor;
 use ranges::RangeLog;
 use skiplist::SkipList;
 use std::any::Any;
+use std::sync::OnceLock;
 
 pub use node::{MemEntry, Sample};
 
@@ -39,11 +43,14 @@ pub use node::{MemEntry, Sample};
 pub struct Memtable {
     last_seq: AtomicU64,
     first_seq: AtomicU64,
+    misses: Misses,
     attached: Mutex<Vec<Arc<dyn Any + Send + Sync>>, { rank::ATTACHED }>,
     /// The memory of what is attached, and the bytes that it keeps outside.
     attached_bytes: AtomicUsize,
     outside_bytes: AtomicU64,
     list: Arc<SkipList>,
+    /// Behind a pointer: most memtables have none.
+    filter: OnceLock<Box<Filter>>,
     ranges: RangeLog,
 }
 
@@ -59,10 +66,12 @@ impl Memtable {
         Memtable {
             last_seq: AtomicU64::new(0),
             first_seq: AtomicU64::new(u64::MAX),
+            misses: Misses::default(),
             attached: Mutex::new(Vec::new()),
             attached_bytes: AtomicUsize::new(0),
             outside_bytes: AtomicU64::new(0),
             list: Arc::new(SkipList::new()),
+            filter: OnceLock::new(),
             ranges: RangeLog::new(),
         }
     }
@@ -78,6 +87,7 @@ impl Memtable {
         }
         self.first_seq = AtomicU64::new(u64::MAX);
         self.last_seq = AtomicU64::new(0);
+        (self.misses, self.filter) = (Misses::default(), OnceLock::new());
         debug_assert!(self.is_empty() && self.outside_bytes() == 0, "as new");
         true
     }
@@ -87,6 +97,9 @@ impl Memtable {
     #[inline]
     pub fn insert(&self, key: &[u8], seq: SeqNo, kind: Kind, value: &[u8]) {
         assert!(kind != Kind::RangeDelete, "a range delete is not an entry of the list");
+        if let Some(filter) = self.filter.get() {
+            filter.note_insert(key);
+        }
         self.list.insert(key, seq, kind, value);
         self.note(seq);
     }
@@ -120,7 +133,34 @@ impl Memtable {
     /// The newest entry of `key` at or before `seq`. Range deletes are not considered.
     #[inline]
     pub fn get(&self, key: &[u8], seq: SeqNo) -> Option<MemEntry<'_>> {
-        self.list.get(key, seq)
+        let filter = self.filter.get();
+        if filter.is_some_and(|filter| filter.excludes(key)) {
+            return None;
+        }
+        let found = self.list.get(key, seq);
+        if found.is_none() {
+            match filter {
+                Some(filter) => filter.note_miss(&self.misses, &self.list, key),
+                None => drop(self.misses.count(&self.list, key)),
+            }
+        }
+        found
+    }
+
+    /// Whether it is searched in vain so often that it should know which keys it does not have
+    /// ([`Memtable::begin_filter`]).
+    #[inline]
+    pub fn wants_filter(&self) -> bool {
+        self.filter.get().is_none() && self.misses.want_filter(&self.list)
+    }
+
+    /// Begins to note which keys it has, for searches that would find none. No insert is under way.
+    /// It is made for as many entries as there may be when `full_bytes` are in use.
+    #[cold]
+    pub fn begin_filter(&self, full_bytes: u64) {
+        let (entries, bytes) = (self.list.count(), self.list.used_bytes() as u64);
+        let most = (full_bytes / (bytes / entries.max(1)).max(1)).max(entries);
+        self.filter.get_or_init(|| Box::new(Filter::begin(&self.list, most)));
     }
 
     /// All keys and their entries (not the range deletes), in the order of a cursor.
@@ -159,8 +199,8 @@ impl Memtable {
         self.ranges.all()
     }
 
-    /// The bytes of memory taken: all chunks of the arena, used or not, the range deletes, and what
-    /// is attached.
+    /// The bytes of memory taken: all chunks of the arena, used or not, the range deletes, the
+    /// filter, and what is attached.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.list.bytes() + self.beside_list()
@@ -168,7 +208,9 @@ impl Memtable {
 
     #[inline]
     fn beside_list(&self) -> usize {
-        self.ranges.bytes() + self.attached_bytes.load(Ordering::Relaxed)
+        self.ranges.bytes()
+            + self.attached_bytes.load(Ordering::Relaxed)
+            + self.filter.get().map_or(0, |filter| filter.bytes())
     }
 
     /// The bytes of memory taken and in use: about what a flush has to write.

@@ -186,3 +186,38 @@ fn inserts_by_hints_among_others() {
     }
     explore(run);
 }
+
+/// A filter begins between two inserts and is filled while others read at what was published.
+#[test]
+fn a_filter_excludes_nothing_that_was_published() {
+    explore(|| {
+        let memtable = Arc::new(Memtable::new());
+        let visible = Arc::new(AtomicU64::new(4));
+        (1..=4u64).for_each(|seq| memtable.insert(&seq.to_be_bytes(), seq, Kind::Put, b""));
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                let (memtable, visible) = (Arc::clone(&memtable), Arc::clone(&visible));
+                thread::spawn(move || {
+                    for _ in 0..3 {
+                        let seq = visible.load(Ordering::Acquire);
+                        for key in [seq, 1, seq / 2 + 1] {
+                            let found = memtable.get(&key.to_be_bytes(), seq);
+                            assert_eq!(found.map(|entry| entry.seq), Some(key));
+                        }
+                    }
+                })
+            })
+            .collect();
+        for seq in 5..=8u64 {
+            memtable.insert(&seq.to_be_bytes(), seq, Kind::Put, b"");
+            visible.store(seq, Ordering::Release);
+            if seq == 5 {
+                memtable.begin_filter(1 << 12);
+            }
+        }
+        for reader in readers {
+            reader.join().unwrap();
+        }
+        assert_eq!(memtable.get(&9u64.to_be_bytes(), SEQ_MAX), None);
+    });
+}

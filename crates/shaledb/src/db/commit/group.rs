@@ -217,11 +217,24 @@ impl Core {
     #[inline]
     fn count_filling(&self, filling: Option<&Filling<'_>>, filled: &mut Filled) {
         let Some(filling) = filling else { return };
-        filled.full |= self.is_full(filling.tree, filling.memtable());
-        let more = filling.memtable().outside_bytes() - filling.outside;
+        let memtable = filling.memtable();
+        if memtable.wants_filter() {
+            memtable.begin_filter(self.settings.memtable_full_bytes);
+        }
+        filled.full |= self.is_full(filling.tree, memtable);
+        let more = memtable.outside_bytes() - filling.outside;
         if more > 0 {
             let weight = self.weight_outside(filling.tree, more);
             filled.bytes = filled.bytes.saturating_add(weight);
+        }
+    }
+
+    /// Lets the memtable begin a filter that readers would be glad of, if no group is being written
+    /// now. Where writes go on, one of them does it.
+    #[cold]
+    pub fn begin_filter(&self, memtable: &Memtable) {
+        if let Some(_no_insert) = self.leader.try_lock() {
+            memtable.begin_filter(self.settings.memtable_full_bytes);
         }
     }
 

@@ -4,3 +4,6 @@ mod group;
 mod log;
 mod room;
 mod seal;
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod filter_tests;
