@@ -9,6 +9,7 @@
 //! so that nobody waits for all of it; it excludes nothing until it has all.
 
 use super::list_cursor::ListCursor;
+use super::node::prefetch;
 use super::skiplist::SkipList;
 use crate::base::coding;
 use crate::base::rank;
@@ -31,6 +32,12 @@ const COUNTED: u64 = 8;
 const WITH_INSERT: usize = if cfg!(test) { 2 } else { 16 };
 const WITH_SEARCH: usize = if cfg!(test) { 8 } else { 64 };
 
+/// Of how many entries the words are asked for together: setting bits waits for its cache miss.
+const TOGETHER: usize = 16;
+
+/// More entries may come than the first ones let expect, which are as large as this at most.
+const ENTRY_BYTES_MAX: u64 = 256;
+
 /// With four bits of one word for each key, about one in 100 keys that are not there seems to be.
 const BITS_A_KEY: u64 = 12;
 const PROBES: u32 = 4;
@@ -41,9 +48,16 @@ const WORDS_MAX: u64 = 4 << 20;
 /// Spreads a hash over the bits of a word: 2^64 divided by the golden ratio, which is odd.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Some of the bits of a filter: all of those that a key has are in one word.
+struct Word(AtomicU64);
+
+/// How often a list was searched in vain.
+#[derive(Default)]
+pub(super) struct Misses(AtomicU64);
+
 /// The filter of a memtable.
 pub(super) struct Filter {
-    words: Box<[AtomicU64]>,
+    words: Box<[Word]>,
     /// Whether all entries are in it.
     is_whole: AtomicBool,
     /// At the next of the entries that are still to be added; `None` once there is none.
@@ -51,14 +65,18 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// A filter for about so many entries, which has none yet. No insert into the list is under
-    /// way, and each one from now on is told of first ([`Filter::note_insert`]).
-    pub(super) fn begin(list: &Arc<SkipList>, entries: u64) -> Filter {
-        let words = (entries.saturating_mul(BITS_A_KEY) / 64).clamp(1, WORDS_MAX);
+    /// A filter of the list, which has none of its entries yet, for as many as there may be when
+    /// `full_bytes` are in use. No insert is under way, and each one from now on is told of first
+    /// ([`Filter::note_insert`]).
+    pub(super) fn begin(list: &Arc<SkipList>, full_bytes: u64) -> Filter {
+        let entries = list.count().max(1);
+        let each = (list.used_bytes() as u64 / entries).clamp(1, ENTRY_BYTES_MAX);
+        let most = entries.max(full_bytes / each);
+        let words = (most.saturating_mul(BITS_A_KEY) / 64).clamp(1, WORDS_MAX);
         let mut first = ListCursor::new(Arc::clone(list));
         first.seek_first();
         Filter {
-            words: (0..words).map(|_| AtomicU64::new(0)).collect(),
+            words: (0..words).map(|_| Word(AtomicU64::new(0))).collect(),
             is_whole: AtomicBool::new(!first.valid()),
             filled: Mutex::new(first.valid().then_some(first)),
         }
@@ -72,39 +90,33 @@ impl Filter {
     /// Adds the key of an insert that begins.
     #[inline]
     pub(super) fn note_insert(&self, key: &[u8]) {
-        self.add(key);
+        let (word, bits) = self.place(coding::hash(key));
+        word.add(bits);
         if !self.is_whole.load(Ordering::Relaxed) {
             self.fill(WITH_INSERT);
         }
     }
 
-    /// Goes on with what is still to be done, if a search in vain was counted.
-    #[cold]
-    pub(super) fn note_miss(&self, misses: &Misses, list: &SkipList, key: &[u8]) {
-        if !self.is_whole.load(Ordering::Relaxed) && misses.count(list, key) {
+    /// Goes on with what is still to be done, with some of the searches in vain.
+    #[inline]
+    pub(super) fn note_miss(&self, hash: u64) {
+        if !self.is_whole.load(Ordering::Relaxed) && hash.is_multiple_of(COUNTED) {
             self.fill(WITH_SEARCH);
         }
     }
 
+    /// Whether surely no entry of the key with this hash was inserted before.
     #[inline]
-    fn add(&self, key: &[u8]) {
-        let (word, bits) = self.place(key);
-        word.fetch_or(bits, Ordering::Relaxed);
-    }
-
-    /// Whether surely no entry of the key was inserted before.
-    #[inline]
-    pub(super) fn excludes(&self, key: &[u8]) -> bool {
+    pub(super) fn excludes(&self, hash: u64) -> bool {
         if !self.is_whole.load(Ordering::Acquire) {
             return false;
         }
-        let (word, bits) = self.place(key);
-        word.load(Ordering::Relaxed) & bits != bits
+        let (word, bits) = self.place(hash);
+        word.0.load(Ordering::Relaxed) & bits != bits
     }
 
     #[inline]
-    fn place(&self, key: &[u8]) -> (&AtomicU64, u64) {
-        let hash = coding::hash(key);
+    fn place(&self, hash: u64) -> (&Word, u64) {
         let index = (u128::from(hash) * self.words.len() as u128 >> 64) as usize;
         let spread = hash.wrapping_mul(SPREAD);
         let bits = (0..PROBES).fold(0, |bits, probe| bits | 1 << (spread >> (58 - 6 * probe) & 63));
@@ -117,9 +129,17 @@ impl Filter {
     fn fill(&self, count: usize) {
         let Some(mut filled) = self.filled.try_lock() else { return };
         let Some(at) = filled.as_mut() else { return };
-        for _ in 0..count {
-            self.add(at.key());
-            at.next();
+        for _ in 0..count.div_ceil(TOGETHER) {
+            let mut places = [(&self.words[0], 0); TOGETHER];
+            for place in &mut places[..count.min(TOGETHER)] {
+                if !at.valid() {
+                    break;
+                }
+                *place = self.place(coding::hash(at.key()));
+                prefetch(place.0);
+                at.next();
+            }
+            places.iter().for_each(|(word, bits)| word.add(*bits));
             if !at.valid() {
                 *filled = None;
                 self.is_whole.store(true, Ordering::Release);
@@ -129,26 +149,32 @@ impl Filter {
     }
 }
 
-/// How often a list was searched in vain.
-#[derive(Default)]
-pub(super) struct Misses(AtomicU64);
+impl Word {
+    #[inline]
+    fn add(&self, bits: u64) {
+        // A load first: a key that is written again and again has its bits.
+        if self.0.load(Ordering::Relaxed) & bits != bits {
+            self.0.fetch_or(bits, Ordering::Relaxed);
+        }
+    }
+}
 
 impl Misses {
-    /// Counts a search for the key, or others in its place. Answers whether it was counted.
+    /// Counts a search for the key with this hash, or others in its place. Answers whether there
+    /// are so many by now that a filter is worth it.
     #[inline]
-    pub(super) fn count(&self, list: &SkipList, key: &[u8]) -> bool {
-        let counts = list.height() >= HEIGHT_MIN && coding::hash(key) % COUNTED == 0;
-        if counts {
-            self.0.fetch_add(COUNTED, Ordering::Relaxed);
+    pub(super) fn count(&self, list: &SkipList, hash: u64) -> bool {
+        if !hash.is_multiple_of(COUNTED) {
+            return false;
         }
-        counts
+        let misses = self.0.fetch_add(COUNTED, Ordering::Relaxed) + COUNTED;
+        misses >= MISSES_MIN && misses >= list.count() / ENTRIES_A_MISS
     }
 
-    /// Whether they are worth a filter.
+    /// Whether searches of the list take long enough to be counted.
     #[inline]
-    pub(super) fn want_filter(&self, list: &SkipList) -> bool {
-        let misses = self.0.load(Ordering::Relaxed);
-        misses >= MISSES_MIN && misses >= list.count() / ENTRIES_A_MISS
+    pub(super) fn matter(list: &SkipList) -> bool {
+        list.height() >= HEIGHT_MIN
     }
 }
 

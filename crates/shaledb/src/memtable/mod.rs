@@ -20,12 +20,13 @@ mod sample;
 mod list_cursor;
 mod filter;
 
+use crate::base::coding;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::base::rank;
-use crate::base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::base::sync::{Arc, Mutex};
 
 use filter::{Filter, Misses};
@@ -51,6 +52,8 @@ pub struct Memtable {
     list: Arc<SkipList>,
     /// Behind a pointer: most memtables have none.
     filter: OnceLock<Box<Filter>>,
+    /// Whether searches would be glad of one.
+    wanted: AtomicBool,
     ranges: RangeLog,
 }
 
@@ -72,6 +75,7 @@ impl Memtable {
             outside_bytes: AtomicU64::new(0),
             list: Arc::new(SkipList::new()),
             filter: OnceLock::new(),
+            wanted: AtomicBool::new(false),
             ranges: RangeLog::new(),
         }
     }
@@ -88,6 +92,7 @@ impl Memtable {
         self.first_seq = AtomicU64::new(u64::MAX);
         self.last_seq = AtomicU64::new(0);
         (self.misses, self.filter) = (Misses::default(), OnceLock::new());
+        self.wanted = AtomicBool::new(false);
         debug_assert!(self.is_empty() && self.outside_bytes() == 0, "as new");
         true
     }
@@ -133,15 +138,30 @@ impl Memtable {
     /// The newest entry of `key` at or before `seq`. Range deletes are not considered.
     #[inline]
     pub fn get(&self, key: &[u8], seq: SeqNo) -> Option<MemEntry<'_>> {
+        self.get_hashed(key, &mut None, seq)
+    }
+
+    /// As [`Memtable::get`], of a key whose hash may be known ([`coding::hash`]), and is afterwards
+    /// if it was needed.
+    #[inline]
+    pub fn get_hashed(
+        &self,
+        key: &[u8],
+        hash: &mut Option<u64>,
+        seq: SeqNo,
+    ) -> Option<MemEntry<'_>> {
+        let mut hash = || *hash.get_or_insert_with(|| coding::hash(key));
         let filter = self.filter.get();
-        if filter.is_some_and(|filter| filter.excludes(key)) {
+        if filter.is_some_and(|filter| filter.excludes(hash())) {
             return None;
         }
         let found = self.list.get(key, seq);
         if found.is_none() {
             match filter {
-                Some(filter) => filter.note_miss(&self.misses, &self.list, key),
-                None => drop(self.misses.count(&self.list, key)),
+                Some(filter) => filter.note_miss(hash()),
+                None if self.wanted.load(Ordering::Relaxed) || !Misses::matter(&self.list) => {}
+                None if !self.misses.count(&self.list, hash()) => {}
+                None => self.wanted.store(true, Ordering::Relaxed),
             }
         }
         found
@@ -151,16 +171,15 @@ impl Memtable {
     /// ([`Memtable::begin_filter`]).
     #[inline]
     pub fn wants_filter(&self) -> bool {
-        self.filter.get().is_none() && self.misses.want_filter(&self.list)
+        self.wanted.load(Ordering::Relaxed) && self.filter.get().is_none()
     }
 
-    /// Begins to note which keys it has, for searches that would find none. No insert is under way.
-    /// It is made for as many entries as there may be when `full_bytes` are in use.
+    /// Begins to note which keys it has, for searches that would find none. No insert is under way:
+    /// whoever keeps them from beginning calls it. It is made for as many entries as there may be
+    /// when `full_bytes` are in use.
     #[cold]
     pub fn begin_filter(&self, full_bytes: u64) {
-        let (entries, bytes) = (self.list.count(), self.list.used_bytes() as u64);
-        let most = (full_bytes / (bytes / entries.max(1)).max(1)).max(entries);
-        self.filter.get_or_init(|| Box::new(Filter::begin(&self.list, most)));
+        self.filter.get_or_init(|| Box::new(Filter::begin(&self.list, full_bytes)));
     }
 
     /// All keys and their entries (not the range deletes), in the order of a cursor.

@@ -34,13 +34,13 @@ pub fn newest_after(
         Scope::All => newest_covering(state, key, SEQ_MAX)?,
         Scope::Memtables => newest_covering_in_memtables(state, key, SEQ_MAX),
     };
+    let mut hash = None;
     for memtable in state.memtables().filter(|memtable| memtable.last_seq() > since) {
-        if let Some(entry) = memtable.get(key, SEQ_MAX) {
+        if let Some(entry) = memtable.get_hashed(key, &mut hash, SEQ_MAX) {
             newest = newest.max(entry.seq);
         }
     }
     if scope == Scope::All {
-        let mut hash = None;
         for table in tables_of(state, key).filter(|table| table.meta.max_seq > since) {
             let hash = *hash.get_or_insert_with(|| coding::hash(key));
             if let Some(entry) = table.get(key, hash, SEQ_MAX)? {

@@ -48,10 +48,10 @@ pub fn get(
 pub fn find(state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Option<Found>> {
     debug_assert!(is_in_order(state));
     let deleted = newest_covering(state, key, seq)?;
-    if let Some(answer) = find_in_memtables(state, key, seq, deleted) {
+    let mut hash = None;
+    if let Some(answer) = find_in_memtables(state, key, &mut hash, seq, deleted) {
         return Ok(answer);
     }
-    let mut hash = None;
     for table in tables_of(state, key) {
         if table.meta.max_seq < deleted {
             continue;
@@ -83,9 +83,13 @@ pub fn multi_find(state: &TreeState, keys: &[&[u8]], seq: SeqNo) -> Result<Vec<O
     let mut open: Vec<Open<'_>> = Vec::with_capacity(keys.len());
     for (index, &key) in keys.iter().enumerate() {
         let deleted = newest_covering(state, key, seq)?;
-        match find_in_memtables(state, key, seq, deleted) {
+        let mut hash = None;
+        match find_in_memtables(state, key, &mut hash, seq, deleted) {
             Some(answer) => found[index] = answer,
-            None => open.push(Open { index, key, hash: coding::hash(key), deleted, missed: None }),
+            None => {
+                let hash = hash.unwrap_or_else(|| coding::hash(key));
+                open.push(Open { index, key, hash, deleted, missed: None });
+            }
         }
     }
     // In key order, so that neighbors find their blocks, and the nodes of the index, warm.
@@ -200,11 +204,12 @@ pub(super) fn newest_covering_in_memtables(state: &TreeState, key: &[u8], seq: S
 fn find_in_memtables(
     state: &TreeState,
     key: &[u8],
+    hash: &mut Option<u64>,
     seq: SeqNo,
     deleted: SeqNo,
 ) -> Option<Option<Found>> {
     for memtable in state.memtables() {
-        if let Some(entry) = memtable.get(key, seq) {
+        if let Some(entry) = memtable.get_hashed(key, hash, seq) {
             debug_assert!(entry.seq <= seq, "only what the reader may see");
             let live = entry.seq >= deleted && entry.kind != Kind::Delete;
             return Some(live.then(|| Found {

@@ -209,9 +209,7 @@ impl Tree {
         let started = core.tables.meter.begin(Activity::Get);
         let (state, seq) = self.read_view(snapshot)?;
         let found = read(core, &state, seq)?;
-        if state.active.wants_filter() {
-            core.begin_filter(&state.active);
-        }
+        core.begin_filters(&state);
         core.recorder.add_all([(Counter::Gets, 1), (Counter::GetHits, u64::from(found.is_some()))]);
         core.tables.meter.end(Activity::Get, started);
         Ok(found)
@@ -247,9 +245,7 @@ impl Tree {
         let (state, seq) = self.read_view(snapshot)?;
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         let found = read::multi_get(&state, &keys, seq, &**core)?;
-        if state.active.wants_filter() {
-            core.begin_filter(&state.active);
-        }
+        core.begin_filters(&state);
         let hits = found.iter().filter(|value| value.is_some()).count() as u64;
         core.recorder.add_all([
             (Counter::MultiGets, 1),

@@ -6,17 +6,23 @@ use crate::base::key::SEQ_MAX;
 use crate::base::sync::Arc;
 use crate::db::{Background, Db, OpenOptions, Tree};
 use crate::fs::Env;
+use crate::fs::mem::{MemClock, MemFs};
 use crate::memtable::Memtable;
 
 fn open() -> Result<(Db, Tree)> {
     let options =
         OpenOptions { env: Env::memory(), background: Background::Stepped, read_only: false };
     let db = Db::open_in("/db", Config::default(), options)?;
+    let tree = filled(&db)?;
+    Ok((db, tree))
+}
+
+fn filled(db: &Db) -> Result<Tree> {
     let tree = db.tree_or_create("t")?;
     for number in 0..2_000u32 {
         tree.put(&number.to_be_bytes(), b"value")?;
     }
-    Ok((db, tree))
+    Ok(tree)
 }
 
 fn active(tree: &Tree) -> Arc<Memtable> {
@@ -57,4 +63,31 @@ fn the_next_write_begins_a_filter_that_is_wanted() -> Result<()> {
     assert!(memtable.bytes() > before && !memtable.wants_filter());
     assert!(tree.get(b"one more")?.is_some());
     check(&tree)
+}
+
+/// It reads what it inserts itself, without the leader's lock: a filter that a reader began beside
+/// it would miss rows.
+#[test]
+fn a_follower_begins_filters_when_it_refreshes() -> Result<()> {
+    let fs = MemFs::new();
+    let env = || Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
+    let options = OpenOptions { env: env(), background: Background::Stepped, read_only: false };
+    let db = Db::open_in("/db", Config::default(), options)?;
+    let tree = filled(&db)?;
+    let follower = Db::open_follower_in("/db", Config::default(), env())?;
+    let followed = follower.tree("t")?;
+    for number in 0..10_000u32 {
+        assert!(followed.get(&[number.to_be_bytes(), [7; 4]].concat())?.is_none());
+    }
+    assert!(active(&followed).wants_filter());
+    tree.put(b"!", b"before all others")?;
+    follower.refresh()?;
+    assert!(!active(&followed).wants_filter());
+    tree.put(b" ", b"before all others")?;
+    follower.refresh()?;
+    for number in 0..10_000u32 {
+        assert!(followed.get(&[number.to_be_bytes(), [7; 4]].concat())?.is_none());
+    }
+    assert!(followed.get(b"!")?.is_some() && followed.get(b" ")?.is_some());
+    check(&followed)
 }

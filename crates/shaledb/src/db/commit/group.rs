@@ -229,12 +229,23 @@ impl Core {
         }
     }
 
-    /// Lets the memtable begin a filter that readers would be glad of, if no group is being written
-    /// now. Where writes go on, one of them does it.
+    /// Lets memtables of a tree begin filters that readers would be glad of, if no group is being
+    /// written now. Where writes go on, one of them does it.
+    #[inline]
+    pub fn begin_filters(&self, state: &TreeState) {
+        if state.memtables().any(|memtable| memtable.wants_filter()) {
+            self.begin_wanted_filters(state);
+        }
+    }
+
     #[cold]
-    pub fn begin_filter(&self, memtable: &Memtable) {
-        if let Some(_no_insert) = self.leader.try_lock() {
-            memtable.begin_filter(self.settings.memtable_full_bytes);
+    fn begin_wanted_filters(&self, state: &TreeState) {
+        // Who follows another database inserts without the lock, and begins filters himself.
+        let no_insert = if self.followed.is_none() { self.leader.try_lock() } else { None };
+        if no_insert.is_some() {
+            for memtable in state.memtables().filter(|memtable| memtable.wants_filter()) {
+                memtable.begin_filter(self.settings.memtable_full_bytes);
+            }
         }
     }
 

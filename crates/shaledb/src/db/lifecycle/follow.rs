@@ -144,7 +144,7 @@ fn show(core: &Core, shown: &ArcSwap<FollowedView>, following: &Following) -> Se
     let before = shown.load_full();
     let mut states = BTreeMap::new();
     for (id, tree) in following.shown() {
-        states.insert(*id, tree.state(before.states.get(id)));
+        states.insert(*id, tree.state(core, before.states.get(id)));
     }
     let view = Arc::new(FollowedView { seq: following.seq, states });
     // The view first: who finds a tree finds what is in it.

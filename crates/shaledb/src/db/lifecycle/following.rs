@@ -334,8 +334,12 @@ impl Followed {
         Ok(())
     }
 
-    /// What readers see: the state before, if nothing has changed.
-    pub fn state(&self, before: Option<&Arc<TreeState>>) -> Arc<TreeState> {
+    /// What readers see: the state before, if nothing has changed. Between two inserts, so that a
+    /// filter may begin.
+    pub fn state(&self, core: &Core, before: Option<&Arc<TreeState>>) -> Arc<TreeState> {
+        if self.memtable.wants_filter() {
+            self.memtable.begin_filter(core.settings.memtable_full_bytes);
+        }
         let same = |state: &&Arc<TreeState>| {
             Arc::ptr_eq(&state.active, &self.memtable) && Arc::ptr_eq(&state.version, &self.version)
         };

@@ -26,6 +26,9 @@ use std::sync::Arc;
 /// What a write takes in memory beside its key and value, about.
 const WRITE_BYTES: u64 = 48;
 
+/// How large a write set a filter is made for: it takes a 64th of that, or less.
+const FILTERED_BYTES: u64 = 16 << 20;
+
 /// Undone bytes up to which nothing is written anew.
 const UNDONE_BYTES: u64 = 1 << 20;
 
@@ -144,6 +147,10 @@ impl WriteSet {
             writes.deletes.add(delete);
         } else {
             writes.memtable.insert(key, self.next, kind, value);
+            // Whoever adds has all of the writes.
+            if writes.memtable.wants_filter() {
+                writes.memtable.begin_filter(FILTERED_BYTES);
+            }
             self.memory_bytes += bytes;
         }
         self.next += 1;
