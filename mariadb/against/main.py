@@ -114,7 +114,8 @@ def fingerprint(*files: pathlib.Path) -> str:
     return text.hexdigest()
 
 
-def prepare(work: pathlib.Path, server: pathlib.Path, jobs: int) -> list[run.Side]:
+def prepare(work: pathlib.Path, server: pathlib.Path, jobs: int,
+            options: tuple[str, ...]) -> list[run.Side]:
     """Lays both engines out, and removes results that are of another plugin or server."""
     plugin = pathlib.Path(os.environ["SHALE_PLUGIN"]).resolve()
     tools = [HERE / name for name in ("tree.py", "mysqltest", "prologue.inc")]
@@ -122,7 +123,7 @@ def prepare(work: pathlib.Path, server: pathlib.Path, jobs: int) -> list[run.Sid
     suites = {suite.split("/")[0] for suite in SUITES}
     sides = []
     for engine in run.ENGINES:
-        side = run.Side(engine, work, max(1, jobs // 2))
+        side = run.Side(engine, work, max(1, jobs // 2), options)
         of = [*tools, server_itself, *([plugin] if engine == "SHALE" else [])]
         made_by = fingerprint(*of)
         stamp = side.output / "made-by"
@@ -216,6 +217,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--again", action="store_true",
                         help="run those once more on SHALE that had differences with a reason or none")
     parser.add_argument("--bless", action="store_true", help="write the list anew; reasons stay")
+    parser.add_argument("--with", action="append", default=[], dest="options", metavar="OPTION",
+                        help="run with this option of the driver, as --with=--ps-protocol; what is given"
+                             " so is kept apart and not recorded")
     parser.add_argument("--report", action="store_true", help="compare what has been run, run nothing")
     return parser.parse_args()
 
@@ -245,10 +249,16 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     server = pathlib.Path(os.environ["AGAINST_SERVER"])
     work = pathlib.Path(os.environ["AGAINST_WORK"])
+    options = tuple(given.options)
+    if options:
+        if given.bless:
+            raise SystemExit("what tests give with options is not blessed: leave --bless or --with out")
+        work /= f"with-{hashlib.sha256(repr(options).encode()).hexdigest()[:8]}"
+        work.mkdir(parents=True, exist_ok=True)
     jobs = int(os.environ.get("SHALE_JOBS") or os.cpu_count() or 2)
     list_file = LISTS / "against-innodb.list"
     reasons, left_out = read_list(list_file)
-    sides = prepare(work, server, jobs) if not given.report else [
+    sides = prepare(work, server, jobs, options) if not given.report else [
         run.Side(engine, work, 1) for engine in run.ENGINES
     ]
     names = given.names or SUITES
@@ -281,7 +291,7 @@ def main() -> int:
     unexplained = [one for one in results if one.kind == "unexplained"]
     for one in unexplained:
         print(f"unexplained: {one.test} {one.why}: {work}/differences/{one.test.replace('/', '|')}")
-    if ran and not given.sample:
+    if ran and not given.sample and not options:
         keep(record.renewed(known, ran), sides[0].tests, left_out)
     passed = sum(one.kind in CLASSES[:-1] for one in results)
     if passed == 0:

@@ -97,9 +97,12 @@ def first(pattern: str, text: str) -> str:
 class Side:
     """One engine: its layout, its outputs, its driver."""
 
-    def __init__(self, engine: str, work: pathlib.Path, jobs: int) -> None:
+    def __init__(
+        self, engine: str, work: pathlib.Path, jobs: int, options: tuple[str, ...] = ()
+    ) -> None:
         self.engine = engine
         self.jobs = jobs
+        self.options = options
         self.layout = work / engine
         self.tests = self.layout / "share/mysql/mysql-test"
         self.output = work / "output" / engine
@@ -154,7 +157,7 @@ class Side:
             # Twice: a test goes on after statements that end otherwise than it says.
             "--force", "--force", "--max-test-fail=0", "--retry=0", "--testcase-timeout=4",
             "--mysqld=--loose-innodb", "--suite-timeout=1000", "--max-save-core=0", "--max-save-datadir=0", "--nowarnings",
-            *tests,
+            *self.options, *tests,
         ]
         with open(self.log, "wb") as log:
             return subprocess.Popen(
