@@ -945,6 +945,17 @@ shale_error *shale_txn_scan(shale_txn *txn,
                             bool fill_cache,
                             shale_scan **scan);
 
+// Makes a scan by shale_txn_scan one of another range, as if it were made anew, which costs less.
+// If it fails the scan is at no row.
+SHALE_MUST_USE
+shale_error *shale_txn_scan_again(shale_txn *txn,
+                                  const shale_tree *tree,
+                                  shale_scan *scan,
+                                  const void *lower,
+                                  size_t lower_len,
+                                  const void *upper,
+                                  size_t upper_len);
+
 // A scan of what is committed by now, own writes of before the scan included: for reads that
 // look for rows which they then lock. It locks nothing, and takes no snapshot for later reads. It
 // may be used beside other calls, and after the transaction's end.

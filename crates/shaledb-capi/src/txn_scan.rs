@@ -1,7 +1,7 @@
 //! Plain scans of transactions.
 
 use crate::error::{Fail, shale_error};
-use crate::guard::{can_store, give, guard, handle, handle_mut};
+use crate::guard::{bound, can_store, give, guard, handle, handle_mut};
 use crate::scan::{range, shale_scan};
 use crate::tree::shale_tree;
 use crate::txn::shale_txn;
@@ -58,6 +58,30 @@ pub unsafe extern "C" fn shale_txn_scan(
                 scan,
             )
         }
+    })
+}
+
+/// Makes a scan by shale_txn_scan one of another range, as if it were made anew, which costs less.
+/// If it fails the scan is at no row.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_scan_again(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    scan: *mut shale_scan,
+    lower: *const c_void,
+    lower_len: usize,
+    upper: *const c_void,
+    upper_len: usize,
+) -> *mut shale_error {
+    guard(|| {
+        // SAFETY: bytes with their lengths.
+        let (lower, upper) = unsafe { (bound(lower, lower_len)?, bound(upper, upper_len)?) };
+        // SAFETY: live handles.
+        let (txn, tree, scan) =
+            unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?, handle_mut(scan, "scan")?) };
+        let lower = lower.unwrap_or_default();
+        Ok(txn.txn.scan_again(&tree.tree, &mut scan.0, lower, upper)?)
     })
 }
 
