@@ -372,6 +372,9 @@ int ha_shale::index_init(uint index, bool) {
 }
 
 int ha_shale::index_end() {
+  // A subquery searches for the rows of a key again and again. HANDLER's next statement may never
+  // come.
+  if (scan_.is_of_prefix && !table->open_by_handler) scan_.cursor.end_for_now();
   end_scan();
   scan_.index = nullptr;
   active_index = MAX_KEY;
