@@ -320,6 +320,7 @@ int ha_shale::reset() {
   scan_.index = nullptr;
   asked_.keys_only = asked_.checks_period = false;
   noted_write_ = 0;
+  refused_by_.reset();
   asked_.has_range_end = asked_.has_range_start = false;
   forget_locked();
   semi_ = Semi::kNo;

@@ -365,7 +365,9 @@ class ha_shale final : public handler {
   int begin_row();
   int write_part();
   int end_row(int error);
-  int note_applied(int error, const shale_sql::RowWrite::Refused &found);
+  int note_applied(int error, shale_sql::RowWrite::Refused *found);
+  void keep_refused(shale_sql::RowWrite::Refused *found);
+  bool take_refused(std::string_view key, shale_sql::BytesHandle *value);
 
   // Versions by ids of transactions (ha_versions)
   bool writes_versions() const;
@@ -575,6 +577,9 @@ class ha_shale final : public handler {
   Semi semi_ = Semi::kNo;
 
   std::string duplicate_primary_;
+  // The row of that key, if it has kept another out and is locked; and as of when.
+  shale_sql::BytesHandle refused_by_;
+  uint64_t refused_in_ = 0, refused_after_ = 0;
   RowKeys was_, is_;
   shale_sql::RowVersions version_;
   shale_sql::RowWrite row_write_;
