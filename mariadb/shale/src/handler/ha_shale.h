@@ -18,6 +18,7 @@
 #include "handler/online_entries.h"
 #include "handler/row_keys.h"
 #include "handler/row_write.h"
+#include "handler/search.h"
 #include "tables/shared_table.h"
 
 #include <functional>
@@ -32,7 +33,6 @@ class WordCodec;
 struct FoundWords;
 struct NewIndex;
 struct SampleSize;
-struct Search;
 struct TableCopy;
 class CellSearch;
 }
@@ -211,6 +211,7 @@ class ha_shale final : public handler {
     uint64_t actions = 0;  // of foreign keys, as of its begin
     std::string lower, upper;
     std::string key;                 // that was searched, or is searched next
+    shale_sql::Search search;        // the last by a key
     bool is_of_prefix = false;       // of the rows that begin with a prefix
     bool ends_in_range = false;      // it ends where the server's range does
     bool begins_in_range = false;    // the same of one that is read backward
@@ -254,7 +255,7 @@ class ha_shale final : public handler {
   bool is_computed_early(const uchar *buf) const;
 
   // Reading (ha_scan)
-  int begin_scan(const Index &index, std::string lower, std::string upper);
+  int begin_scan(const Index &index, std::string_view lower, std::string_view upper);
   int open_cursor(const Index &index, std::string_view lower, bool has_upper,
                   std::string_view upper);
   int resume_scan(shale_txn *txn, bool backward, bool *found);
