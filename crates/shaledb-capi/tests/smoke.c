@@ -525,7 +525,7 @@ static void transactions(shale_db *db, shale_tree *a) {
   OK(shale_txn_get(one, a, SHALE_LOCK_EXCLUSIVE, "x", 1, &value));
   CHECK(are(value, "1"));
   shale_bytes_free(value);
-  OK(shale_txn_scan(one, a, "t", 1, "u", 1, true, &scan));
+  OK(shale_txn_scan(one, a, false, "t", 1, "u", 1, true, &scan));
   OK(shale_scan_move(scan, SHALE_FIRST, NULL, 0));
   CHECK(at(scan, "t1"));
   OK(shale_scan_move(scan, SHALE_NEXT, NULL, 0));
@@ -543,7 +543,7 @@ static void transactions(shale_db *db, shale_tree *a) {
   shale_scan_free(scan);
   // What is committed since is found, and changes nothing of what plain reads see.
   OK(shale_put(a, "t9", 2, "9", 1, false));
-  OK(shale_txn_scan_newest(one, a, "t2", 2, "u", 1, true, &scan));
+  OK(shale_txn_scan(one, a, true, "t2", 2, "u", 1, true, &scan));
   OK(shale_scan_move(scan, SHALE_FIRST, NULL, 0));
   CHECK(at(scan, "t2"));
   OK(shale_scan_move(scan, SHALE_NEXT, NULL, 0));

@@ -35,7 +35,7 @@ Error Cursor::begin(shale_txn *txn, const shale_tree *tree, int lock, std::strin
   if (lock == SHALE_LOCK_NONE) {
     if (!scan_) scan_ = std::move(kept_);
     if (scan_ && fill_cache == fills_cache_) return begin_again(txn, tree, lower, has_upper, upper);
-    return begin_plain(shale_txn_scan, txn, tree, lower, has_upper, upper, fill_cache);
+    return begin_plain(false, txn, tree, lower, has_upper, upper, fill_cache);
   }
   forget();
   shale_locking_scan *begun = nullptr;
@@ -61,17 +61,17 @@ Error Cursor::begin_again(shale_txn *txn, const shale_tree *tree, std::string_vi
 
 Error Cursor::begin_newest(shale_txn *txn, const shale_tree *tree, std::string_view lower,
                            bool has_upper, std::string_view upper) {
-  return begin_plain(shale_txn_scan_newest, txn, tree, lower, has_upper, upper, true);
+  return begin_plain(true, txn, tree, lower, has_upper, upper, true);
 }
 
-Error Cursor::begin_plain(decltype(&shale_txn_scan) make, shale_txn *txn, const shale_tree *tree,
+Error Cursor::begin_plain(bool newest, shale_txn *txn, const shale_tree *tree,
                           std::string_view lower, bool has_upper, std::string_view upper,
                           bool fill_cache) {
   forget();
   shale_scan *begun = nullptr;
   const Bound from = bound(!lower.empty(), lower), to = bound(has_upper, upper);
-  Error error =
-      consume_error(make(txn, tree, from.data, from.bytes, to.data, to.bytes, fill_cache, &begun));
+  Error error = consume_error(shale_txn_scan(txn, tree, newest, from.data, from.bytes, to.data,
+                                             to.bytes, fill_cache, &begun));
   scan_.reset(begun);
   fills_cache_ = fill_cache;
   return error;

@@ -56,9 +56,8 @@ class Cursor {
  private:
   ScanHandle scan_, kept_;
   LockingScanHandle locking_;
-  Error begin_plain(decltype(&shale_txn_scan) make, shale_txn *txn, const shale_tree *tree,
-                    std::string_view lower, bool has_upper, std::string_view upper,
-                    bool fill_cache);
+  Error begin_plain(bool newest, shale_txn *txn, const shale_tree *tree, std::string_view lower,
+                    bool has_upper, std::string_view upper, bool fill_cache);
   Error begin_again(shale_txn *txn, const shale_tree *tree, std::string_view lower,
                     bool has_upper, std::string_view upper);
   Error take_row();

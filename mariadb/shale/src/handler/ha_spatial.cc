@@ -305,7 +305,7 @@ int ha_shale::begin_estimate(const Index &index, ScanHandle *scan) {
     if ((error = note(trx()->get(&txn)))) return error;
     if ((error = begin_plain_read(trx()))) return error;
     error = consume_error(
-        shale_txn_scan(txn, index.tree, nullptr, 0, nullptr, 0, true, &begun));
+        shale_txn_scan(txn, index.tree, false, nullptr, 0, nullptr, 0, true, &begun));
   }
   scan->reset(begun);
   return error;
