@@ -934,10 +934,13 @@ shale_error *shale_txn_unlock(shale_txn *txn,
                               bool *unlocked);
 
 // A scan of what shale_txn_get finds without a lock, own writes of before the scan included. It
-// may be used beside other calls, and after the transaction's end.
+// may be used beside other calls, and after the transaction's end. With `newest` it is of what is
+// committed by now instead, and of own writes: for reads that look for rows which they then lock.
+// It locks nothing, and takes no snapshot for later reads.
 SHALE_MUST_USE
 shale_error *shale_txn_scan(shale_txn *txn,
                             const shale_tree *tree,
+                            bool newest,
                             const void *lower,
                             size_t lower_len,
                             const void *upper,
@@ -945,18 +948,16 @@ shale_error *shale_txn_scan(shale_txn *txn,
                             bool fill_cache,
                             shale_scan **scan);
 
-// A scan of what is committed by now, own writes of before the scan included: for reads that
-// look for rows which they then lock. It locks nothing, and takes no snapshot for later reads. It
-// may be used beside other calls, and after the transaction's end.
+// Makes a scan by shale_txn_scan one of another range, as if it were made anew, which costs less.
+// If it fails the scan is at no row.
 SHALE_MUST_USE
-shale_error *shale_txn_scan_newest(shale_txn *txn,
-                                   const shale_tree *tree,
-                                   const void *lower,
-                                   size_t lower_len,
-                                   const void *upper,
-                                   size_t upper_len,
-                                   bool fill_cache,
-                                   shale_scan **scan);
+shale_error *shale_txn_scan_again(shale_txn *txn,
+                                  const shale_tree *tree,
+                                  shale_scan *scan,
+                                  const void *lower,
+                                  size_t lower_len,
+                                  const void *upper,
+                                  size_t upper_len);
 
 // A scan that shows the newest rows and locks them, shared or exclusive. It begins before the
 // first row, or after the last, as its first step says.

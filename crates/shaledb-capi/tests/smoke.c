@@ -525,15 +525,25 @@ static void transactions(shale_db *db, shale_tree *a) {
   OK(shale_txn_get(one, a, SHALE_LOCK_EXCLUSIVE, "x", 1, &value));
   CHECK(are(value, "1"));
   shale_bytes_free(value);
-  OK(shale_txn_scan(one, a, "t", 1, "u", 1, true, &scan));
+  OK(shale_txn_scan(one, a, false, "t", 1, "u", 1, true, &scan));
   OK(shale_scan_move(scan, SHALE_FIRST, NULL, 0));
   CHECK(at(scan, "t1"));
   OK(shale_scan_move(scan, SHALE_NEXT, NULL, 0));
   CHECK(at(scan, "t2"));
+  for (int times = 0; times < 3; times++) {
+    OK(shale_txn_scan_again(one, a, scan, NULL, 0, "t2", 2));
+    CHECK(shale_scan_key(scan, NULL) == NULL);
+    OK(shale_scan_move(scan, SHALE_LAST, NULL, 0));
+    CHECK(at(scan, "t1"));
+    OK(shale_txn_scan_again(one, a, scan, "t1x", 3, NULL, 0));
+    OK(shale_scan_move(scan, SHALE_FIRST, NULL, 0));
+    CHECK(at(scan, "t2"));
+  }
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_scan_again(one, a, NULL, NULL, 0, NULL, 0));
   shale_scan_free(scan);
   // What is committed since is found, and changes nothing of what plain reads see.
   OK(shale_put(a, "t9", 2, "9", 1, false));
-  OK(shale_txn_scan_newest(one, a, "t2", 2, "u", 1, true, &scan));
+  OK(shale_txn_scan(one, a, true, "t2", 2, "u", 1, true, &scan));
   OK(shale_scan_move(scan, SHALE_FIRST, NULL, 0));
   CHECK(at(scan, "t2"));
   OK(shale_scan_move(scan, SHALE_NEXT, NULL, 0));

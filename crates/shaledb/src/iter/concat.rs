@@ -141,6 +141,29 @@ impl<C: OpenTable> Concat<C> {
         Concat { run, options, at: 0, cursor: None }
     }
 
+    /// The tables.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// From now on it is of those tables of its level that meet a range. Not valid until a seek. If
+    /// the open table is one of them it stays open.
+    pub fn restrict(&mut self, lower: &[u8], upper: Option<&[u8]>) {
+        let Run::Level { level, range } = &mut self.run else { return };
+        let open = range.start + self.at;
+        *range = level.meeting(lower, upper);
+        if range.contains(&open) {
+            self.at = open - range.start;
+        } else {
+            (self.at, self.cursor) = (0, None);
+        }
+    }
+
+    /// The cursor on the open table, if one is open.
+    pub fn open_cursor(&mut self) -> Option<&mut C> {
+        self.cursor.as_mut()
+    }
+
     /// How tables are opened from now on.
     pub fn options_mut(&mut self) -> &mut C::Options {
         &mut self.options

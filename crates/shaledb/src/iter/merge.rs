@@ -81,6 +81,21 @@ impl<C: Cursor> Merge<C> {
         self
     }
 
+    /// What [`Merge::with_prefix`] was told.
+    pub fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// Gives out the children to be changed. Not valid until a seek of keys of which most begin
+    /// with `prefix`.
+    pub fn change(&mut self, prefix: &[u8]) -> &mut [C] {
+        self.winner.live = false;
+        self.streak = 0;
+        self.prefix.clear();
+        self.prefix.extend_from_slice(prefix);
+        &mut self.children
+    }
+
     /// The child whose entry is the current one. Only while valid.
     #[inline]
     pub fn current(&self) -> &C {

@@ -149,6 +149,43 @@ impl<C: Source> Visible<C> {
         self
     }
 
+    /// The number of the reader, and what he sees of his own writes.
+    pub fn reader(&self) -> (SeqNo, Option<&WriteSetView>) {
+        (self.seq, self.write_set.as_ref())
+    }
+
+    /// What most keys of the merge begin with.
+    pub fn prefix(&self) -> &[u8] {
+        self.merge.prefix()
+    }
+
+    /// Makes them the rows of another range, and of what the reader sees of his own writes by now:
+    /// no range deletes, before and after. The merge's sources are given out to be bound to the
+    /// range; most of their keys there begin with `prefix`.
+    pub fn rebind(
+        &mut self,
+        (lower, upper): (&[u8], Option<&[u8]>),
+        write_set: Option<WriteSetView>,
+        prefix: &[u8],
+    ) -> &mut [C] {
+        debug_assert!(self.write_set.is_some() == write_set.is_some(), "sources are the same");
+        debug_assert!(
+            [&self.write_set, &write_set].into_iter().flatten().all(|own| own.deletes.is_empty())
+        );
+        self.leave();
+        self.write_set = write_set;
+        self.lower.clear();
+        self.lower.extend_from_slice(lower);
+        match (&mut self.upper, upper) {
+            (Some(to), Some(upper)) => {
+                to.clear();
+                to.extend_from_slice(upper);
+            }
+            (to, upper) => *to = upper.map(<[u8]>::to_vec),
+        }
+        self.merge.change(prefix)
+    }
+
     /// Whether the reader sees what was written at `seq`.
     #[inline]
     fn sees(&self, seq: SeqNo) -> bool {

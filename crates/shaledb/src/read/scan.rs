@@ -10,11 +10,14 @@ use super::value::BlobSource;
 use super::write_set::WriteSetSources;
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
-use crate::base::key::{Kind, SeqNo};
+use crate::base::key::{Kind, SeqNo, common_prefix};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
-use crate::iter::Visible;
+use crate::iter::{Visible, WriteSetView};
+use crate::memtable::Memtable;
 use crate::state::TreeState;
+use crate::table::CursorOptions;
+use crate::version::Level;
 use std::cell::OnceCell;
 
 /// A cursor over the rows of a range, of one moment: what is committed later is not seen. Not at a
@@ -47,7 +50,20 @@ pub struct Scan {
     blob: OnceCell<Vec<u8>>,
     progress: Progress,
     steps: Steps,
+    sources: Sources,
 }
+
+/// What a scan's sources are of.
+struct Sources {
+    options: CursorOptions,
+    /// The reader's own writes: in memory, and what did not fit.
+    own: Option<(Arc<Memtable>, Vec<Arc<Level>>)>,
+    /// If they are of all keys: what those of tables begin with.
+    whole: Option<Vec<u8>>,
+}
+
+/// Of how many sources a scan keeps cursors that its range does not need.
+const KEPT_MOST: usize = 32;
 
 /// Counts steps down to the next one that is to be measured: a step is too short for a look at
 /// what belongs to the thread.
@@ -113,10 +129,94 @@ impl Scan {
         let due = blobs.meter().map_or(0, |meter| meter.recorder().take_due(Activity::ScanStep));
         let steps = Steps::until(due);
         let mut rows = Visible::new(merge, seq, deletes, range.lower, range.upper);
-        if let Some(write_set) = write_set {
-            rows = rows.with_write_set(write_set.writes);
+        let mut sources = Sources { options: range.cursor, own: None, whole: None };
+        if let Some(WriteSetSources { memtable, runs, writes }) = write_set {
+            rows = rows.with_write_set(writes);
+            sources.own = Some((memtable, runs));
         }
-        Ok(Scan { rows, blobs, blob: OnceCell::new(), progress: Progress::New, steps })
+        Ok(Scan { rows, blobs, blob: OnceCell::new(), progress: Progress::New, steps, sources })
+    }
+
+    /// As [`Scan::with_write_set`], but with sources of all keys if they are not too many: it can
+    /// be bound to other ranges.
+    pub(crate) fn of_whole_tree(
+        state: &TreeState,
+        write_set: Option<WriteSetSources>,
+        range: ScanRange,
+        seq: SeqNo,
+        blobs: Arc<dyn BlobSource>,
+    ) -> Result<Scan> {
+        if sources::most_sources(state, write_set.as_ref()) > KEPT_MOST {
+            return Scan::with_write_set(state, write_set, range, seq, blobs);
+        }
+        let own = write_set.as_ref().map(|own| own.writes.clone());
+        let all = ScanRange { lower: Vec::new(), upper: None, cursor: range.cursor };
+        let mut scan = Scan::with_write_set(state, write_set, all, seq, blobs)?;
+        scan.sources.whole = Some(scan.rows.prefix().to_vec());
+        scan.bind((&range.lower, range.upper.as_deref()), own);
+        Ok(scan)
+    }
+
+    /// Whether a scan made now by [`Scan::with_write_set`] of these would read from the very same
+    /// as this one. Range deletes of the reader himself are not the same.
+    pub(crate) fn reads(
+        &self,
+        state: &TreeState,
+        seq: SeqNo,
+        write_set: Option<&WriteSetSources>,
+    ) -> bool {
+        let (reader, own) = self.rows.reader();
+        let same_own = match (&self.sources.own, write_set) {
+            (None, None) => true,
+            (Some((memtable, runs)), Some(now)) => {
+                Arc::ptr_eq(memtable, &now.memtable)
+                    && runs.len() == now.runs.len()
+                    && runs.iter().zip(&now.runs).all(|(run, now)| Arc::ptr_eq(run, now))
+                    && own.is_some_and(|own| own.deletes.is_empty())
+                    && now.writes.deletes.is_empty()
+            }
+            _ => false,
+        };
+        same_own && seq == reader && self.blobs.is_of(state)
+    }
+
+    /// Whether it can be bound to another range.
+    pub(crate) fn is_of_whole_tree(&self) -> bool {
+        self.sources.whole.is_some()
+    }
+
+    /// How its tables are read.
+    pub(crate) fn options(&self) -> CursorOptions {
+        self.sources.options
+    }
+
+    /// Makes it a scan of another range, of what it reads already. `writes`: what is seen by now of
+    /// the reader's own writes.
+    pub(crate) fn bind(
+        &mut self,
+        (lower, upper): (&[u8], Option<&[u8]>),
+        writes: Option<WriteSetView>,
+    ) {
+        self.leave_row();
+        let shared = upper.map_or(0, |upper| common_prefix(lower, upper));
+        let prefix = self.sources.whole.as_deref().expect("it is of all keys");
+        let prefix = if shared > prefix.len() { &lower[..shared] } else { prefix };
+        let own = self.sources.own.as_ref().map_or(0, |(_, runs)| 1 + runs.len());
+        let last = writes.as_ref().map(|writes| writes.last);
+        let children = self.rows.rebind((lower, upper), writes, prefix);
+        if let (Some(last), Some(ScanSource::Memtable { max_seq, .. })) =
+            (last, children.first_mut())
+        {
+            *max_seq = last;
+        }
+        sources::bind(children, own, lower, upper);
+        self.progress = Progress::New;
+    }
+
+    /// Leaves the row that it is at.
+    pub(crate) fn leave_row(&mut self) {
+        self.leave();
+        self.rows.leave();
     }
 
     /// Makes a seek, measured and counted.

@@ -64,6 +64,47 @@ fn any_mix_of_moves_over_a_tree_equals_the_model() {
     }
 }
 
+/// Bound to one range after the other, in each of which it moves both ways.
+#[test]
+fn a_scan_of_the_whole_tree_that_is_bound_to_ranges_equals_the_model() {
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let tree = Tree::random(&mut random);
+        let seq = read_seq(&mut random, tree.last_seq);
+        let all = tree.rows(seq);
+        let mut scan = Scan::of_whole_tree(&tree.state, None, range(b"a", None), seq, blobs());
+        let scan = scan.as_mut().unwrap();
+        assert!(scan.is_of_whole_tree());
+        for round in 0..40 {
+            let mut bound = || (random.below(4) != 0).then(|| random.key(60));
+            let (lower, upper) = (bound().unwrap_or_default(), bound());
+            scan.bind((&lower, upper.as_deref()), None);
+            assert!(!scan.valid());
+            let inside = |key: &[u8]| key >= &lower[..] && upper.as_ref().is_none_or(|u| key < u);
+            let rows: Vec<_> = all.iter().filter(|row| inside(&row.0)).collect();
+            let backward = random.below(2) == 0;
+            let mut at = if backward { rows.len().wrapping_sub(1) } else { 0 };
+            if backward { scan.seek_last() } else { scan.seek_first() }.unwrap();
+            for step in 0..random.below(20) {
+                let expected = rows.get(at).map(|row| (row.0.as_slice(), row.1.as_slice()));
+                let found = scan.valid().then(|| (scan.key(), scan.value().unwrap()));
+                assert_eq!(found, expected, "seed {seed} round {round} step {step}");
+                if expected.is_none() {
+                    break;
+                }
+                // Mostly the same way on.
+                if backward == (random.below(8) != 0) {
+                    at = at.wrapping_sub(1);
+                    scan.prev().unwrap();
+                } else {
+                    at += 1;
+                    scan.next().unwrap();
+                }
+            }
+        }
+    }
+}
+
 /// Blocks of rows that need no look at each, with newer versions, deletes and rows of other keys in
 /// between: forward and backward, and turning around.
 #[test]

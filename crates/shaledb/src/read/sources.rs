@@ -13,6 +13,8 @@ use crate::memtable::MemCursor;
 use crate::state::TreeState;
 use crate::table::meta::TableMeta;
 use crate::table::{CursorOptions, Table, TableCursor};
+use crate::version::Level;
+use std::ops::Range;
 
 /// What part of a tree to scan, and how.
 #[derive(Clone, Debug)]
@@ -41,7 +43,35 @@ impl ScanSource {
         match self {
             ScanSource::Memtable { .. } => {}
             ScanSource::Table { cursor, .. } => cursor.set_range_bytes(bytes),
-            ScanSource::Run(concat) => concat.options_mut().range_bytes = bytes,
+            ScanSource::Run(concat) => {
+                concat.options_mut().range_bytes = bytes;
+                if let Some(cursor) = concat.open_cursor() {
+                    cursor.set_range_bytes(bytes);
+                }
+            }
+        }
+    }
+
+    /// Of one that is of all keys, or was bound to others: binds it to a range. Answers as
+    /// [`add_level`].
+    fn bind(&mut self, lower: &[u8], upper: Option<&[u8]>) -> u64 {
+        match self {
+            ScanSource::Memtable { .. } => 0,
+            ScanSource::Table { cursor, .. } => {
+                let meta = &cursor.table().meta;
+                let begins_after = upper.is_some_and(|upper| meta.smallest.as_slice() >= upper);
+                let idle = meta.is_before(lower) || begins_after;
+                let bytes = if idle { 0 } else { meta.raw_bytes };
+                cursor.set_idle(idle);
+                bytes
+            }
+            ScanSource::Run(concat) => {
+                concat.restrict(lower, upper);
+                match concat.run() {
+                    Run::Level { level, range } => raw_bytes(level, range.clone()),
+                    Run::Tables(_) => 0,
+                }
+            }
         }
     }
 }
@@ -135,9 +165,6 @@ fn add_level<'a>(
     range: &ScanRange,
 ) -> u64 {
     let tables = state.version.levels[level].tables();
-    let raw_bytes = |tables: &[Arc<Table>]| {
-        tables.iter().fold(0u64, |sum, table| sum.saturating_add(table.meta.raw_bytes))
-    };
     let begins_after = |table: &Arc<Table>| {
         range.upper.as_ref().is_some_and(|upper| table.meta.smallest >= *upper)
     };
@@ -176,9 +203,28 @@ fn add_level<'a>(
             sources.push(ScanSource::Run(Concat::new(run, range.cursor)));
         }
     }
-    match &tables[first..after] {
-        few if few.len() <= TABLES_ADDED => raw_bytes(few),
-        many => state.version.levels[level].raw_bytes() / tables.len() as u64 * many.len() as u64,
+    raw_bytes(&state.version.levels[level], first..after)
+}
+
+/// About how many bytes the blocks of some tables of a level have when decoded.
+fn raw_bytes(level: &Level, range: Range<usize>) -> u64 {
+    match &level.tables()[range] {
+        few if few.len() <= TABLES_ADDED => {
+            few.iter().fold(0, |sum, table| u64::saturating_add(sum, table.meta.raw_bytes))
+        }
+        many => level.raw_bytes() / level.len() as u64 * many.len() as u64,
+    }
+}
+
+/// Binds the sources of all keys of a tree to a range, the first `own` aside, which are the
+/// reader's own writes.
+pub fn bind(sources: &mut [ScanSource], own: usize, lower: &[u8], upper: Option<&[u8]>) {
+    let mut bytes = 0;
+    for source in &mut sources[own..] {
+        bytes = u64::saturating_add(bytes, source.bind(lower, upper));
+    }
+    for source in sources {
+        source.set_range_bytes(bytes);
     }
 }
 
@@ -193,7 +239,7 @@ pub(super) fn is_in_order(state: &TreeState) -> bool {
 }
 
 /// As many sources as there may be, or more. They are large: a vector that grows would move them.
-fn most_sources(state: &TreeState, write_set: Option<&WriteSetSources>) -> usize {
+pub fn most_sources(state: &TreeState, write_set: Option<&WriteSetSources>) -> usize {
     let own = write_set.map_or(0, |write_set| 1 + write_set.runs.len());
     let (level_0, deeper) = state.version.level0_and_deeper();
     let deeper = deeper.iter().filter(|level| !level.is_empty()).count();

@@ -2,6 +2,7 @@
 
 use crate::base::error::Result;
 use crate::fs::meter::Meter;
+use crate::state::TreeState;
 use crate::table::BlockSlice;
 use std::fmt;
 use std::ops::Deref;
@@ -13,6 +14,11 @@ pub trait BlobSource: Send + Sync {
 
     /// Whether the database has been closed, which ends the scan.
     fn is_closed(&self) -> bool {
+        false
+    }
+
+    /// Whether the scan was made of this state, which it then keeps.
+    fn is_of(&self, _state: &TreeState) -> bool {
         false
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 mod closing;
 mod locked;
 mod ranges;
+mod scan_again;
 mod scans;
 mod views;
 

@@ -33,9 +33,11 @@ Bound bound(bool is_there, std::string_view text) {
 Error Cursor::begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_view lower,
                     bool has_upper, std::string_view upper, bool fill_cache, bool skip_locked) {
   if (lock == SHALE_LOCK_NONE) {
-    return begin_plain(shale_txn_scan, txn, tree, lower, has_upper, upper, fill_cache);
+    if (!scan_) scan_ = std::move(kept_);
+    if (scan_ && fill_cache == fills_cache_) return begin_again(txn, tree, lower, has_upper, upper);
+    return begin_plain(false, txn, tree, lower, has_upper, upper, fill_cache);
   }
-  end();
+  forget();
   shale_locking_scan *begun = nullptr;
   const Bound from = bound(!lower.empty(), lower), to = bound(has_upper, upper);
   Error error = consume_error(shale_locking_scan_new(txn, tree, lock, from.data, from.bytes,
@@ -45,20 +47,33 @@ Error Cursor::begin(shale_txn *txn, const shale_tree *tree, int lock, std::strin
   return consume_error(shale_locking_scan_skip_locked(begun));
 }
 
-Error Cursor::begin_newest(shale_txn *txn, const shale_tree *tree, std::string_view lower,
-                           bool has_upper, std::string_view upper) {
-  return begin_plain(shale_txn_scan_newest, txn, tree, lower, has_upper, upper, true);
+// Of a join the next search is often of the same tree, at the same moment: what is open stays so.
+Error Cursor::begin_again(shale_txn *txn, const shale_tree *tree, std::string_view lower,
+                          bool has_upper, std::string_view upper) {
+  placed_ = leaves_values_ = false;
+  key_ = value_ = {};
+  const Bound from = bound(!lower.empty(), lower), to = bound(has_upper, upper);
+  Error error = consume_error(
+      shale_txn_scan_again(txn, tree, scan_.get(), from.data, from.bytes, to.data, to.bytes));
+  if (error) end();
+  return error;
 }
 
-Error Cursor::begin_plain(decltype(&shale_txn_scan) make, shale_txn *txn, const shale_tree *tree,
+Error Cursor::begin_newest(shale_txn *txn, const shale_tree *tree, std::string_view lower,
+                           bool has_upper, std::string_view upper) {
+  return begin_plain(true, txn, tree, lower, has_upper, upper, true);
+}
+
+Error Cursor::begin_plain(bool newest, shale_txn *txn, const shale_tree *tree,
                           std::string_view lower, bool has_upper, std::string_view upper,
                           bool fill_cache) {
-  end();
+  forget();
   shale_scan *begun = nullptr;
   const Bound from = bound(!lower.empty(), lower), to = bound(has_upper, upper);
-  Error error =
-      consume_error(make(txn, tree, from.data, from.bytes, to.data, to.bytes, fill_cache, &begun));
+  Error error = consume_error(shale_txn_scan(txn, tree, newest, from.data, from.bytes, to.data,
+                                             to.bytes, fill_cache, &begun));
   scan_.reset(begun);
+  fills_cache_ = fill_cache;
   return error;
 }
 
@@ -164,6 +179,16 @@ void Cursor::end() {
   locking_.reset();
   placed_ = leaves_values_ = false;
   key_ = value_ = {};
+}
+
+void Cursor::end_for_now() {
+  kept_ = std::move(scan_);
+  end();
+}
+
+void Cursor::forget() {
+  end();
+  kept_.reset();
 }
 
 Error read_together(shale_txn *txn, const shale_tree *tree,

@@ -37,6 +37,9 @@ class Cursor {
     value_ = value;
   }
   void end();
+  // The same, but a plain scan is kept open for the next begin; `forget` ends that as well.
+  void end_for_now();
+  void forget();
   bool begun() const { return scan_ != nullptr || locking_ != nullptr; }
   // Of a plain scan: steps read no values, for there may be large ones that nobody wants.
   void leave_values(bool leaves) { leaves_values_ = leaves; }
@@ -51,14 +54,16 @@ class Cursor {
   std::string_view value() const { return value_; }
 
  private:
-  ScanHandle scan_;
+  ScanHandle scan_, kept_;
   LockingScanHandle locking_;
-  Error begin_plain(decltype(&shale_txn_scan) make, shale_txn *txn, const shale_tree *tree,
-                    std::string_view lower, bool has_upper, std::string_view upper,
-                    bool fill_cache);
+  Error begin_plain(bool newest, shale_txn *txn, const shale_tree *tree, std::string_view lower,
+                    bool has_upper, std::string_view upper, bool fill_cache);
+  Error begin_again(shale_txn *txn, const shale_tree *tree, std::string_view lower,
+                    bool has_upper, std::string_view upper);
   Error take_row();
 
   bool placed_ = false, leaves_values_ = false;
+  bool fills_cache_ = false;  // of a plain scan
   std::string_view key_, value_;
 };
 

@@ -203,7 +203,7 @@ int ha_shale::begin_range(shale_txn *txn) {
   if (start.keypart_map != 0) {
     std::string from;
     index.codec->pack_tuple(start.key, start.keypart_map, &from);
-    search = search_of(std::move(from), equal ? HA_READ_KEY_EXACT : start.flag);
+    search_of(from, equal ? HA_READ_KEY_EXACT : start.flag, &search);
   }
   if (!search.exact && end.keypart_map != 0) {
     index.codec->pack_tuple(end.key, end.keypart_map, &search.upper);

@@ -238,6 +238,7 @@ int ha_shale::external_lock(THD *thd, int type) {
   if (type == F_UNLCK) {
     locking_.by_server = false;
     asked_.whole_rows = false;
+    if (scan_.index == nullptr) scan_.cursor.forget();
     trx->end_table();
     if (is_exported_) end_export();
     return 0;
@@ -314,10 +315,12 @@ int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
 
 int ha_shale::reset() {
   end_scan();
+  scan_.cursor.forget();
   found_cells_.clear();
   scan_.index = nullptr;
   asked_.keys_only = asked_.checks_period = false;
   noted_write_ = 0;
+  refused_by_.reset();
   asked_.has_range_end = asked_.has_range_start = false;
   forget_locked();
   semi_ = Semi::kNo;

@@ -79,7 +79,14 @@ int ha_shale::rnd_pos(uchar *buf, uchar *pos) {
   bool keyread = asked_.keys_only;
   asked_.keys_only = false;
   forget_locked();
-  int error = read_by_primary(last_.primary, buf, HA_ERR_KEY_NOT_FOUND);
+  BytesHandle refused_by;
+  int error = 0;
+  if (refused_by_ != nullptr && take_refused(last_.primary, &refused_by)) {
+    last_.actions = refused_after_;
+    error = fill_from_primary(buf, last_.primary, view_of(refused_by));
+  } else {
+    error = read_by_primary(last_.primary, buf, HA_ERR_KEY_NOT_FOUND);
+  }
   asked_.keys_only = keyread;
   return finish_read(error, buf);
 }

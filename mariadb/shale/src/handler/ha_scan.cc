@@ -27,10 +27,10 @@ inline void copy_key(std::string_view key, std::string *to) {
 }  // namespace
 
 // Of [lower, upper); an empty upper bound is none.
-int ha_shale::begin_scan(const Index &index, std::string lower, std::string upper) {
+int ha_shale::begin_scan(const Index &index, std::string_view lower, std::string_view upper) {
   scan_.index = &index;
-  scan_.lower = std::move(lower);
-  scan_.upper = std::move(upper);
+  scan_.lower = lower;
+  scan_.upper = upper;
   scan_.gap = Gap::kNone;
   scan_.is_of_prefix = scan_.is_of_before = false;
   scan_.ends_in_range = scan_.begins_in_range = false;
@@ -291,7 +291,7 @@ int ha_shale::resume_scan(shale_txn *txn, bool backward, bool *found) {
   const bool ends = scan_.ends_in_range, begins = scan_.begins_in_range;
   std::string lower = locks && !backward && !is_fresh ? at : scan_.lower;
   std::string upper = locks && backward && !is_fresh ? at : scan_.upper;
-  if (int error = begin_scan(*scan_.index, std::move(lower), std::move(upper))) return error;
+  if (int error = begin_scan(*scan_.index, lower, upper)) return error;
   scan_.is_of_prefix = bound;
   scan_.ends_in_range = ends;
   scan_.begins_in_range = begins;
@@ -372,6 +372,9 @@ int ha_shale::index_init(uint index, bool) {
 }
 
 int ha_shale::index_end() {
+  // A subquery searches for the rows of a key again and again. HANDLER's next statement may never
+  // come.
+  if (scan_.is_of_prefix && !table->open_by_handler) scan_.cursor.end_for_now();
   end_scan();
   scan_.index = nullptr;
   active_index = MAX_KEY;
@@ -408,7 +411,8 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
     scan_.gap = error == 0 ? Gap::kNone : Gap::kLower;
     return finish_read(error, buf);
   }
-  Search search = search_of(scan_.key, how);
+  Search &search = scan_.search;
+  search_of(scan_.key, how, &search);
   if (int error = begin_check(index, key, how, &search)) return finish_read(error, buf);
   if (!search.possible) {
     // The place is the end of the index.
@@ -433,7 +437,7 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
     begins_in_range = thd_sql_command(ha_thd()) != SQLCOM_HA_READ;
   }
   if (!search.has_upper) search.upper.clear();
-  if (int error = begin_scan(index, std::move(search.lower), std::move(search.upper))) {
+  if (int error = begin_scan(index, search.lower, search.upper)) {
     return finish_read(error, buf);
   }
   scan_.is_of_prefix = search.exact;
@@ -459,7 +463,7 @@ int ha_shale::move(uchar *buf, bool backward) {
   const Gap side = backward ? Gap::kLower : Gap::kUpper;
   if (scan_.gap == Gap::kNone && ahead_.most != 0 && backward) {
     std::string to = ahead_.key;
-    if (int error = begin_scan(*scan_.index, {}, std::move(to))) return error;
+    if (int error = begin_scan(*scan_.index, {}, to)) return error;
   }
   if (scan_.gap == Gap::kNone) {
     int error = scan_.cursor.begun() ? step(buf, backward) : HA_ERR_END_OF_FILE;
@@ -473,7 +477,7 @@ int ha_shale::move(uchar *buf, bool backward) {
   // The end of the index.
   if (scan_.gap == side && from.empty()) return HA_ERR_END_OF_FILE;
   std::string lower = backward ? std::string() : from, upper = backward ? from : std::string();
-  if (int error = begin_scan(*scan_.index, std::move(lower), std::move(upper))) return error;
+  if (int error = begin_scan(*scan_.index, lower, upper)) return error;
   return first_step(buf, backward);
 }
 

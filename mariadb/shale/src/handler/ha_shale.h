@@ -18,6 +18,7 @@
 #include "handler/online_entries.h"
 #include "handler/row_keys.h"
 #include "handler/row_write.h"
+#include "handler/search.h"
 #include "tables/shared_table.h"
 
 #include <functional>
@@ -32,7 +33,6 @@ class WordCodec;
 struct FoundWords;
 struct NewIndex;
 struct SampleSize;
-struct Search;
 struct TableCopy;
 class CellSearch;
 }
@@ -211,6 +211,7 @@ class ha_shale final : public handler {
     uint64_t actions = 0;  // of foreign keys, as of its begin
     std::string lower, upper;
     std::string key;                 // that was searched, or is searched next
+    shale_sql::Search search;        // the last by a key
     bool is_of_prefix = false;       // of the rows that begin with a prefix
     bool ends_in_range = false;      // it ends where the server's range does
     bool begins_in_range = false;    // the same of one that is read backward
@@ -254,7 +255,7 @@ class ha_shale final : public handler {
   bool is_computed_early(const uchar *buf) const;
 
   // Reading (ha_scan)
-  int begin_scan(const Index &index, std::string lower, std::string upper);
+  int begin_scan(const Index &index, std::string_view lower, std::string_view upper);
   int open_cursor(const Index &index, std::string_view lower, bool has_upper,
                   std::string_view upper);
   int resume_scan(shale_txn *txn, bool backward, bool *found);
@@ -365,7 +366,9 @@ class ha_shale final : public handler {
   int begin_row();
   int write_part();
   int end_row(int error);
-  int note_applied(int error, const shale_sql::RowWrite::Refused &found);
+  int note_applied(int error, shale_sql::RowWrite::Refused *found);
+  void keep_refused(shale_sql::RowWrite::Refused *found);
+  bool take_refused(std::string_view key, shale_sql::BytesHandle *value);
 
   // Versions by ids of transactions (ha_versions)
   bool writes_versions() const;
@@ -575,6 +578,9 @@ class ha_shale final : public handler {
   Semi semi_ = Semi::kNo;
 
   std::string duplicate_primary_;
+  // The row of that key, if it has kept another out and is locked; and as of when.
+  shale_sql::BytesHandle refused_by_;
+  uint64_t refused_in_ = 0, refused_after_ = 0;
   RowKeys was_, is_;
   shale_sql::RowVersions version_;
   shale_sql::RowWrite row_write_;

@@ -130,7 +130,7 @@ int ha_shale::open_cells(const Index &index) {
 // The search goes on in another scan.
 int ha_shale::begin_scan_of_cells(const Index &index, std::string lower, std::string upper) {
   std::shared_ptr<CellScan> cells = scan_.cells;
-  if (int error = begin_scan(index, std::move(lower), std::move(upper))) return error;
+  if (int error = begin_scan(index, lower, upper)) return error;
   scan_.cells = std::move(cells);
   return 0;
 }
@@ -305,7 +305,7 @@ int ha_shale::begin_estimate(const Index &index, ScanHandle *scan) {
     if ((error = note(trx()->get(&txn)))) return error;
     if ((error = begin_plain_read(trx()))) return error;
     error = consume_error(
-        shale_txn_scan(txn, index.tree, nullptr, 0, nullptr, 0, true, &begun));
+        shale_txn_scan(txn, index.tree, false, nullptr, 0, nullptr, 0, true, &begun));
   }
   scan->reset(begun);
   return error;

@@ -90,7 +90,29 @@ shale_action ha_shale::insert_action() const {
                                                 : SHALE_ACTION_INSERT;
 }
 
+// Who replaces or updates a row that keeps another out reads it next. It is locked to the end of
+// the transaction, so that nobody else changes it: it is not looked up again. Of an index's entry
+// the row has not been read.
+void ha_shale::keep_refused(RowWrite::Refused *found) {
+  if (insert_action() != SHALE_ACTION_INSERT || row_write_.is_in_parts()) return;
+  refused_by_ = std::move(found->value);
+  refused_in_ = trx()->ended();
+  refused_after_ = trx()->actions_on(shared_.get());
+}
+
+// Once: what is done with the row then changes it.
+bool ha_shale::take_refused(std::string_view key, BytesHandle *value) {
+  BytesHandle kept = std::move(refused_by_);
+  if (lock_mode() != SHALE_LOCK_EXCLUSIVE || key != duplicate_primary_) return false;
+  if (refused_in_ != trx()->ended() || refused_after_ != trx()->actions_on(shared_.get())) {
+    return false;
+  }
+  *value = std::move(kept);
+  return true;
+}
+
 int ha_shale::begin_row() {
+  refused_by_.reset();
   Trx *trx = this->trx();
   // Within LOCK TABLES nobody resets a child's handler between statements.
   const uint64_t transaction = trx->ended() + 1;
@@ -112,29 +134,32 @@ bool ha_shale::watches_rows() {
 }
 
 // What the engine says of the writes: 0, an error, a duplicate, or a parent that is not there.
-int ha_shale::note_applied(int error, const RowWrite::Refused &found) {
+int ha_shale::note_applied(int error, RowWrite::Refused *found) {
   if (row_write_.changed()) trx()->note_rewritten();
   if (error != 0) return error;
-  if (found.parent != nullptr) return parent_is_missing(*found.parent);
-  if (!found.value) {
+  if (found->parent != nullptr) return parent_is_missing(*found->parent);
+  if (!found->value) {
     for (const RowWrite::Required &parent : row_write_.required()) {
       trx()->known_parents().add(parent.link->number, parent.key);
     }
     return 0;
   }
-  if (found.index == 0) return duplicate(0, found.key);
+  if (found->index == 0) {
+    keep_refused(found);
+    return duplicate(0, found->key);
+  }
   std::string_view other;
-  if (!indexes_[found.index].codec->primary_of(found.key, view_of(found.value), &other)) {
+  if (!indexes_[found->index].codec->primary_of(found->key, view_of(found->value), &other)) {
     return failed(kErrDamagedRow, "an entry of a unique index of " + shared_->path + " is damaged");
   }
-  return duplicate(found.index, other);
+  return duplicate(found->index, other);
 }
 
 // Writes what was added of the row so far.
 int ha_shale::write_part() {
   RowWrite::Refused found;
   int error = note(row_write_.apply_part(&found));
-  return note_applied(error, found);
+  return note_applied(error, &found);
 }
 
 // Writes the row, as a whole or not at all: also within a statement that goes on with the next
@@ -143,7 +168,7 @@ int ha_shale::end_row(int error) {
   if (error == 0) {
     RowWrite::Refused found;
     error = note(row_write_.apply(&found));
-    error = note_applied(error, found);
+    error = note_applied(error, &found);
   }
   // It may have been its own parent.
   if (error != 0 && references_ != nullptr) trx()->known_parents().forget();

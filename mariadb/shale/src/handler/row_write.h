@@ -41,6 +41,7 @@ class RowWrite {
   Error apply_part(Refused *found);
   // Undoes what was applied in parts if there was an error. The answer is that of undoing it.
   Error end(int error);
+  bool is_in_parts() const { return has_savepoint_; }
   bool watches() const { return watched_ != nullptr; }
   bool changed() const { return changed_; }
 

@@ -6,6 +6,7 @@
 #include "codec/bytes.h"
 
 #include <string>
+#include <string_view>
 
 namespace shale_sql {
 
@@ -18,42 +19,43 @@ struct Search {
   bool possible = true;
 };
 
-inline Search search_of(std::string prefix, enum ha_rkey_function how) {
-  Search search;
-  std::string after = prefix;
-  bool has_after = next_after_prefix(&after);
+// Into one of before, whose texts have room.
+inline void search_of(std::string_view prefix, enum ha_rkey_function how, Search *search) {
+  search->lower.clear();
+  search->upper.clear();
+  search->has_upper = search->backward = search->exact = false;
+  search->possible = true;
   switch (how) {
     case HA_READ_KEY_EXACT:
     case HA_READ_PREFIX:
     case HA_READ_PREFIX_LAST:
-      search.exact = true;
-      search.backward = how == HA_READ_PREFIX_LAST;
-      search.lower = std::move(prefix);
-      search.upper = std::move(after);
-      search.has_upper = has_after;
+      search->exact = true;
+      search->backward = how == HA_READ_PREFIX_LAST;
+      search->lower = prefix;
+      search->upper = prefix;
+      search->has_upper = next_after_prefix(&search->upper);
       break;
     case HA_READ_KEY_OR_NEXT:
-      search.lower = std::move(prefix);
+      search->lower = prefix;
       break;
     case HA_READ_AFTER_KEY:
-      search.lower = std::move(after);
-      search.possible = has_after;
+      search->lower = prefix;
+      search->possible = next_after_prefix(&search->lower);
       break;
     case HA_READ_BEFORE_KEY:
-      search.upper = std::move(prefix);
-      search.has_upper = search.backward = true;
+      search->upper = prefix;
+      search->has_upper = search->backward = true;
       break;
     case HA_READ_KEY_OR_PREV:
     case HA_READ_PREFIX_LAST_OR_PREV:
-      search.upper = std::move(after);
-      search.has_upper = has_after;
-      search.backward = true;
+      search->upper = prefix;
+      search->has_upper = next_after_prefix(&search->upper);
+      search->backward = true;
       break;
     default:
-      search.possible = false;
+      search->possible = false;
       break;
   }
-  return search;
 }
 
 inline bool has_null(const KEY &key, const uchar *tuple, key_part_map parts) {

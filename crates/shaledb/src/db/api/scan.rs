@@ -59,7 +59,7 @@ impl Default for ScanOptions<'_> {
 /// Where a scan reads large values; holding the state keeps their files there.
 struct PinnedBlobs {
     core: Arc<Core>,
-    _state: Arc<TreeState>,
+    state: Arc<TreeState>,
 }
 
 impl BlobSource for PinnedBlobs {
@@ -69,6 +69,10 @@ impl BlobSource for PinnedBlobs {
 
     fn is_closed(&self) -> bool {
         self.core.ended.load(Ordering::Relaxed)
+    }
+
+    fn is_of(&self, state: &TreeState) -> bool {
+        std::ptr::eq(&raw const *self.state, state)
     }
 
     fn meter(&self) -> Option<&Meter> {
@@ -175,13 +179,44 @@ impl Tree {
         if let Some(snapshot) = snapshot {
             self.check_snapshot(snapshot)?;
         }
-        let core = self.core();
         // Only borrowed until the scan is open: the state is counted once, for what pins it.
         let (state, seq) = self.read_view(snapshot)?;
         let cursor = CursorOptions { fill_cache: options.fill_cache, ..CursorOptions::default() };
         let (lower, upper) = options.into_bounds();
         let range = ScanRange { lower, upper, cursor };
-        let blobs = Arc::new(PinnedBlobs { core: core.clone(), _state: Arc::clone(&state) });
-        Scan::with_write_set(&state, write_set, range, seq, blobs)
+        Scan::with_write_set(&state, write_set, range, seq, self.pinned(&state))
+    }
+
+    fn pinned(&self, state: &Arc<TreeState>) -> Arc<PinnedBlobs> {
+        Arc::new(PinnedBlobs { core: self.core().clone(), state: Arc::clone(state) })
+    }
+
+    /// Makes `scan` what [`Tree::scan_as`] would make for other bounds, and otherwise as the scan
+    /// was made. If it reads the same as then, its cursors are kept: the second time that bounds
+    /// are asked for they become those of the whole tree, and are bound to each from then on.
+    pub(in crate::db) fn scan_again(
+        &self,
+        scan: &mut Scan,
+        (lower, upper): (&[u8], Option<&[u8]>),
+        snapshot: Option<&Snapshot>,
+        write_set: Option<WriteSetSources>,
+    ) -> Result<()> {
+        scan.leave_row();
+        self.check()?;
+        let _measured = self.core().tables.meter.scope(Activity::ScanOpen, Counter::Scans);
+        if let Some(snapshot) = snapshot {
+            self.check_snapshot(snapshot)?;
+        }
+        let (state, seq) = self.read_view(snapshot)?;
+        let same = scan.reads(&state, seq, write_set.as_ref());
+        if same && scan.is_of_whole_tree() {
+            scan.bind((lower, upper), write_set.map(|own| own.writes));
+            return Ok(());
+        }
+        let (lower, upper) = (lower.to_vec(), upper.map(<[u8]>::to_vec));
+        let range = ScanRange { lower, upper, cursor: scan.options() };
+        let make = if same { Scan::of_whole_tree } else { Scan::with_write_set };
+        *scan = make(&state, write_set, range, seq, self.pinned(&state))?;
+        Ok(())
     }
 }

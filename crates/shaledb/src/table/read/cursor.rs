@@ -76,6 +76,8 @@ pub struct TableCursor {
     following: Option<Box<Following>>,
     /// Whether the scan comes from the table before, which it was reading ahead.
     goes_on: bool,
+    /// Whether seeks find nothing.
+    idle: bool,
 }
 
 /// The batches that are read ahead, as the cursor goes through them.
@@ -153,6 +155,7 @@ impl TableCursor {
             window: Window::default(),
             following: None,
             goes_on: false,
+            idle: false,
         }
     }
 
@@ -168,7 +171,14 @@ impl TableCursor {
         cursor
     }
 
-    /// Tells [`CursorOptions::range_bytes`], before the first seek.
+    /// Whether seeks find nothing from now on: what is sought is of a range of which the table has
+    /// no key. The block stays, for a range of which it has.
+    pub fn set_idle(&mut self, idle: bool) {
+        self.idle = idle;
+        self.invalidate();
+    }
+
+    /// Tells [`CursorOptions::range_bytes`], before a seek.
     pub fn set_range_bytes(&mut self, bytes: u64) {
         self.options.range_bytes = bytes;
     }
@@ -470,11 +480,17 @@ impl Cursor for TableCursor {
 
     fn seek_first(&mut self) -> Result<()> {
         self.invalidate();
+        if self.idle {
+            return Ok(());
+        }
         self.with_index(|cursor, index| cursor.enter_first(index, 0))
     }
 
     fn seek_last(&mut self) -> Result<()> {
         self.invalidate();
+        if self.idle {
+            return Ok(());
+        }
         self.with_index(|cursor, index| match index.index.blocks().checked_sub(1) {
             Some(last) => cursor.enter_last(index, last),
             None => Ok(()),
@@ -483,6 +499,9 @@ impl Cursor for TableCursor {
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.invalidate();
+        if self.idle {
+            return Ok(());
+        }
         if !self.with_index(|cursor, index| cursor.find(index, key, seq))? {
             self.invalidate();
         }
@@ -492,6 +511,9 @@ impl Cursor for TableCursor {
 
     fn seek_back(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.invalidate();
+        if self.idle {
+            return Ok(());
+        }
         if !self.with_index(|cursor, index| cursor.find(index, key, seq))? {
             return self.seek_last();
         }
