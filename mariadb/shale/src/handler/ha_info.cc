@@ -247,8 +247,9 @@ ha_rows ha_shale::records_in_range(uint number, const key_range *low, const key_
 // tables of as many rows differ a little in it, the optimizer does not leave out orders to join them
 // in, of which there are too many with thirty tables.
 double ha_shale::scan_time() {
-  double bytes = static_cast<double>(stats.records) * shown_.row_bytes_guess;
-  return std::floor(std::max(bytes, static_cast<double>(stats.data_file_length)) / kBlockBytes) + 1;
+  double guess = static_cast<double>(stats.records) * shown_.row_bytes_guess;
+  double bytes = std::max(guess, static_cast<double>(stats.data_file_length));
+  return std::floor(bytes / kBlockBytes) + 1;
 }
 
 double ha_shale::read_time(uint index, uint ranges, ha_rows rows) {
