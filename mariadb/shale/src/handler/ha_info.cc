@@ -244,8 +244,8 @@ ha_rows ha_shale::records_in_range(uint number, const key_range *low, const key_
 
 // In blocks, as if nothing were compressed: the time goes into rows, and the optimizer's choices
 // should not change with a codec, or when a table is flushed. In whole ones, as of InnoDB: where
-// tables of as many rows differ a little in it, the optimizer does not leave out orders to join them
-// in, of which there are too many with thirty tables.
+// tables of as many rows differ a little in it, the optimizer leaves out no order to join them in,
+// and of thirty tables there are too many.
 double ha_shale::scan_time() {
   double guess = static_cast<double>(stats.records) * shown_.row_bytes_guess;
   double bytes = std::max(guess, static_cast<double>(stats.data_file_length));
