@@ -14,12 +14,14 @@ import fnmatch
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sys
 from collections import Counter
 
 import compare
+import formats
 import record
 import run
 import tree
@@ -27,7 +29,16 @@ import tree
 HERE = pathlib.Path(__file__).resolve().parent
 LISTS = HERE.parent / "shale/mysql-test"
 SUITES = ["main", "gcol", "vcol", "json", "period", "versioning", "sql_sequence", "parts",
-          "handler", "rpl", "binlog", "compat/oracle", "innodb", "innodb_fts", "innodb_gis"]
+          "handler", "rpl", "binlog", "compat/oracle", "innodb", "innodb_fts", "innodb_gis",
+          "atomic", "funcs_1", "funcs_2", "jp", "multi_source", "plugins", "roles", "stress",
+          "optimizer_unfixed_bugs", "federated", "heap", "sysschema",
+          "perfschema", "sys_vars"]
+# Of these only tests that make a table: the others have no engine to ask.
+FEW_WITH_TABLES = {"plugins", "roles", "sysschema", "perfschema", "sys_vars"}
+MAKES_TABLE = re.compile(rb"\bcreate\s+(or\s+replace\s+)?(temporary\s+)?table\b", re.IGNORECASE)
+# Where other engines' names are replaced too: not where two engines beside each other are the point.
+OTHERS_IN = ["main", "gcol", "vcol", "period", "versioning", "parts", "compat/oracle", "sql_sequence",
+             "heap", "maria"]
 # The worse of what a test has gives its class.
 CLASSES = ["equal", "order", "engine", "way", "statistics", "plan", "refused", "listed", "unexplained"]
 
@@ -59,6 +70,19 @@ def read_list(file: pathlib.Path) -> tuple[dict[str, Reason], dict[str, str]]:
 
 def is_left_out(test: str, left_out: dict[str, str]) -> bool:
     return any(fnmatch.fnmatchcase(test, pattern) for pattern in left_out)
+
+
+def tests_of(folder: pathlib.Path, suite: str, others: bool) -> list[str]:
+    """A suite's tests that may differ on another engine; with `others` those that name one of them."""
+    tests = run.tests_of(folder, suite)
+    wanted = tree.OTHERS if others else MAKES_TABLE if suite in FEW_WITH_TABLES else None
+    if wanted is None:
+        return tests
+    place = run.suite_folder(folder, suite)
+    return [test for test in tests if any(
+        wanted.search(file.read_bytes())
+        for file in formats.sourced(folder, place / f"{test.removeprefix(f'{suite}.')}.test")
+    )]
 
 
 @dataclasses.dataclass
@@ -114,13 +138,14 @@ def fingerprint(*files: pathlib.Path) -> str:
     return text.hexdigest()
 
 
-def prepare(work: pathlib.Path, server: pathlib.Path, jobs: int,
-            options: tuple[str, ...]) -> list[run.Side]:
+def prepare(
+    work: pathlib.Path, server: pathlib.Path, jobs: int, options: tuple[str, ...], others: bool
+) -> list[run.Side]:
     """Lays both engines out, and removes results that are of another plugin or server."""
     plugin = pathlib.Path(os.environ["SHALE_PLUGIN"]).resolve()
     tools = [HERE / name for name in ("tree.py", "mysqltest", "prologue.inc")]
     server_itself = (server / "sbin/mariadbd").resolve()
-    suites = {suite.split("/")[0] for suite in SUITES}
+    suites = {suite.split("/")[0] for suite in (OTHERS_IN if others else SUITES)}
     sides = []
     for engine in run.ENGINES:
         side = run.Side(engine, work, max(1, jobs // 2), options)
@@ -129,7 +154,7 @@ def prepare(work: pathlib.Path, server: pathlib.Path, jobs: int,
         stamp = side.output / "made-by"
         if not stamp.exists() or stamp.read_text() != made_by:
             shutil.rmtree(side.output, ignore_errors=True)
-            tree.lay_out(server, plugin, side.layout, engine, suites)
+            tree.lay_out(server, plugin, side.layout, engine, suites, others)
             side.output.mkdir(parents=True)
             stamp.write_text(made_by)
         sides.append(side)
@@ -190,20 +215,19 @@ def said_of(tests: list[str], entries: list[record.Entry]) -> str:
     return f"{sum(test in ran for test in tests)} of {len(tests)} tests have been run"
 
 
-def keep(entries: dict[str, record.Entry], folder: pathlib.Path, left_out: dict[str, str]) -> None:
+def keep(entries: dict[str, record.Entry], everything: list[str], files: str,
+         left_out: dict[str, str]) -> None:
     """Writes what each test last gave, and the counts of all of them. What is left out by now has none."""
     entries = {test: one for test, one in entries.items() if not is_left_out(test, left_out)}
-    record.write(LISTS / "against-innodb.results", entries)
-    everything = [test for suite in SUITES for test in run.tests_of(folder, suite)
-                  if not is_left_out(test, left_out)]
+    record.write(LISTS / f"{files}.results", entries)
     of = list(entries.values())
     dates = sorted({one.date for one in of})
     lines = [
         "# What `mariadb/mtr --against-innodb` last gave for each test, counted: tests by their worst class.",
-        f"# Runs from {dates[0]} to {dates[-1]}; against-innodb.results has the tests.",
+        f"# Runs from {dates[0]} to {dates[-1]}; {files}.results has the tests.",
         *table(of), said_of(everything, of),
     ]
-    (LISTS / "against-innodb.counts").write_text("\n".join(lines) + "\n")
+    (LISTS / f"{files}.counts").write_text("\n".join(lines) + "\n")
 
 
 def arguments() -> argparse.Namespace:
@@ -212,6 +236,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sample", action="store_true", help="what ./test runs")
     parser.add_argument("--one-format", action="store_true",
                         help="of tests that run once for each format of the binary log, one of them")
+    parser.add_argument("--others", action="store_true",
+                        help="of tests that name MyISAM, Aria or MEMORY, with the engine in its place")
     parser.add_argument("--missing", action="store_true",
                         help="of these tests, those that against-innodb.results does not have")
     parser.add_argument("--again", action="store_true",
@@ -249,30 +275,38 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     server = pathlib.Path(os.environ["AGAINST_SERVER"])
     work = pathlib.Path(os.environ["AGAINST_WORK"])
+    files = "against-innodb"
+    _, never = read_list(LISTS / f"{files}.list")
+    if given.others:
+        work, files = work / "others", "against-others"
     options = tuple(given.options)
     if options:
         if given.bless:
             raise SystemExit("what tests give with options is not blessed: leave --bless or --with out")
         work /= f"with-{hashlib.sha256(repr(options).encode()).hexdigest()[:8]}"
-        work.mkdir(parents=True, exist_ok=True)
+    work.mkdir(parents=True, exist_ok=True)
     jobs = int(os.environ.get("SHALE_JOBS") or os.cpu_count() or 2)
-    list_file = LISTS / "against-innodb.list"
-    reasons, left_out = read_list(list_file)
-    sides = prepare(work, server, jobs, options) if not given.report else [
+    list_file = LISTS / f"{files}.list"
+    reasons, here = read_list(list_file)
+    left_out = never | here
+    sides = prepare(work, server, jobs, options, given.others) if not given.report else [
         run.Side(engine, work, 1) for engine in run.ENGINES
     ]
-    names = given.names or SUITES
+    suites = OTHERS_IN if given.others else SUITES
+    names = given.names or suites
     if given.sample:
         text = (LISTS / "against-innodb.sample").read_text()
         names = [line for line in text.splitlines() if line and not line.startswith("#")]
     # Another one is not laid out for SHALE: it would run on InnoDB twice.
-    if strange := sorted({name.split(".")[0] for name in names} - set(SUITES)):
+    if strange := sorted({name.split(".")[0] for name in names} - set(suites)):
         raise SystemExit(f"not among the suites that are compared: {', '.join(strange)}")
+    # As the server has them: those that are laid out no longer name other engines.
+    folder = server / "share/mysql/mysql-test"
     tests = []
     for name in names:
-        some = [name] if "." in name else run.tests_of(sides[0].tests, name)
+        some = [name] if "." in name else tests_of(folder, name, given.others)
         tests += [test for test in some if not is_left_out(test, left_out)]
-    known = record.read(LISTS / "against-innodb.results")
+    known = record.read(LISTS / f"{files}.results")
     if given.missing:
         recorded = {test.split(",")[0] for test, entry in known.items() if entry.kind != "not run"}
         tests = [test for test in tests if test not in recorded]
@@ -285,14 +319,16 @@ def main() -> int:
     results = outcomes(sides, tests, reasons)
     write_differences(work / "differences", results)
     if given.bless:
-        bless(list_file, results, reasons, left_out)
+        bless(list_file, results, reasons, here)
     ran = entries_of(results, datetime.date.today().isoformat())
     print("\n".join([*table(ran), said_of(tests, ran)]))
     unexplained = [one for one in results if one.kind == "unexplained"]
     for one in unexplained:
         print(f"unexplained: {one.test} {one.why}: {work}/differences/{one.test.replace('/', '|')}")
     if ran and not given.sample and not options:
-        keep(record.renewed(known, ran), sides[0].tests, left_out)
+        everything = [test for suite in suites for test in tests_of(folder, suite, given.others)
+                      if not is_left_out(test, left_out)]
+        keep(record.renewed(known, ran), everything, files, left_out)
     passed = sum(one.kind in CLASSES[:-1] for one in results)
     if passed == 0:
         print("no test has run on both engines", file=sys.stderr)

@@ -22,6 +22,11 @@ NAMED = re.compile(
     # Nor is its status another engine's: tests wait there for its purge.
     rb"['\"`]{0,2})innodb\b(?!\s+(?:status|mutex))", re.IGNORECASE
 )
+# The same of other engines, which are InnoDB too where `others` are asked for.
+OTHERS = re.compile(
+    NAMED.pattern.replace(rb"innodb\b(?!\s+(?:status|mutex))", rb"(?:myisam|aria|maria|heap|memory)\b"),
+    re.IGNORECASE,
+)
 INNODB = re.compile(rb"innodb", re.IGNORECASE)
 # What the two engines name differently.
 VARIABLES = re.compile(
@@ -77,7 +82,7 @@ OTHER_ENGINES = {b"myisam", b"heap", b"aria", b"traditional"}
 PAGES = {b"64k", b"32k", b"8k", b"4k", b"redundant", b"compact", b"strict_crc32", b"read-ahead"}
 
 
-def content(path: pathlib.Path, engine: str) -> bytes | None:
+def content(path: pathlib.Path, engine: str, others: bool) -> bytes | None:
     """What a file is for an engine; nothing if it is as it was."""
     if engine == "SHALE" and path.name == COPIES:
         return FILE_OF_TABLE.sub(b".shale", path.read_bytes())
@@ -93,12 +98,15 @@ def content(path: pathlib.Path, engine: str) -> bytes | None:
             # Where only one engine waits for another session the test is to go on.
             "loose-shale-memory=64M\nlock-wait-timeout=10".encode(),
         )
-    elif engine == "SHALE":
-        text = rewritten(text)
+    else:
+        if others:
+            text = OTHERS.sub(rb"\1InnoDB", text)
+        if engine == "SHALE":
+            text = rewritten(text)
     return None if text == given else text
 
 
-def copy(source: pathlib.Path, into: pathlib.Path, engine: str) -> None:
+def copy(source: pathlib.Path, into: pathlib.Path, engine: str, others: bool) -> None:
     """A folder with links to the files that stay as they are."""
     for folder, _, files in os.walk(source):
         here = into / pathlib.Path(folder).relative_to(source)
@@ -108,7 +116,7 @@ def copy(source: pathlib.Path, into: pathlib.Path, engine: str) -> None:
             # Results are not compared with; without them the driver has less to read.
             if path.suffix in {".result", ".rdiff"}:
                 continue
-            text = content(path, engine)
+            text = content(path, engine, others)
             if text is None:
                 (here / name).symlink_to(path.resolve())
             else:
@@ -123,7 +131,8 @@ def link(source: pathlib.Path, into: pathlib.Path, but: set[str]) -> None:
 
 
 def lay_out(
-    server: pathlib.Path, plugin: pathlib.Path, into: pathlib.Path, engine: str, suites: set[str]
+    server: pathlib.Path, plugin: pathlib.Path, into: pathlib.Path, engine: str, suites: set[str],
+    others: bool,
 ) -> None:
     """A server's folders with the tests for one engine; `suites` are those that may be run."""
     shutil.rmtree(into, ignore_errors=True)
@@ -140,10 +149,10 @@ def lay_out(
     here = into / "share/mysql/mysql-test"
     link(tests, here, {"main", "include", "suite", "plugin"})
     for name in ("main", "include"):
-        copy((tests / name).resolve(), here / name, engine)
+        copy((tests / name).resolve(), here / name, engine, others)
     for suite in sorted((tests / "suite").iterdir()):
         if suite.name in suites:
-            copy(suite.resolve(), here / "suite" / suite.name, engine)
+            copy(suite.resolve(), here / "suite" / suite.name, engine, others)
         else:
             (here / "suite").mkdir(exist_ok=True)
             (here / "suite" / suite.name).symlink_to(suite.resolve())

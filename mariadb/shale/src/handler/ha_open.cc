@@ -182,8 +182,10 @@ int ha_shale::close() {
   return 0;
 }
 
-handler *ha_shale::clone(const char *name, MEM_ROOT *mem_root) {
-  auto *copy = static_cast<ha_shale *>(handler::clone(name, mem_root));
+// Of the table that is open here, whatever the server calls it: of a statement that names some
+// partitions it may be the name of another one that it gives.
+handler *ha_shale::clone(const char *, MEM_ROOT *mem_root) {
+  auto *copy = static_cast<ha_shale *>(handler::clone(shared_->path.c_str(), mem_root));
   if (copy != nullptr) {
     copy->locking_.mode = locking_.mode;
     copy->locking_.of_table = locking_.of_table;

@@ -54,7 +54,7 @@ bool is_kept_as_is(const Field *was, const Field *is, const Create_field &column
 // Changes for which InnoDB copies a table, and asks its constraints of each row.
 constexpr alter_table_operations kChecked =
     ALTER_ADD_CHECK_CONSTRAINT | ALTER_STORED_COLUMN_TYPE | ALTER_STORED_GCOL_EXPR |
-    ALTER_ADD_STORED_GENERATED_COLUMN | ALTER_COLUMN_VCOL;
+    ALTER_ADD_STORED_GENERATED_COLUMN | ALTER_COLUMN_VCOL | ALTER_VIRTUAL_COLUMN_TYPE;
 
 }  // namespace
 

@@ -492,7 +492,7 @@ insert into p values (11, 50, 'x') on duplicate key update a = 60;
 delete from c;
 insert into c select a, a from p;
 insert into c select a + 20, a + 20 from p;
-delete p, c from p join c on c.x = p.a;
+delete p, c from c straight_join p on c.x = p.a;
 select count(*) from p, c;
 delete c, p from c join p on c.x = p.a;
 update p join c on c.x = p.a set p.a = p.a + 1, c.x = c.x + 1;
