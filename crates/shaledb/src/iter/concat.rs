@@ -89,6 +89,10 @@ impl Run {
     /// The first table that does not lie before `key`.
     fn position(&self, key: &[u8]) -> usize {
         let at = match self {
+            // As searches of short ranges mostly have.
+            Run::Level { level, range } if range.len() == 1 => {
+                usize::from(level.tables()[range.start].meta.is_before(key))
+            }
             Run::Level { level, range } => {
                 level.position(key).clamp(range.start, range.end) - range.start
             }
@@ -103,6 +107,9 @@ impl Run {
     fn beginning_up_to(&self, key: &[u8]) -> usize {
         let begins = |table: &Arc<Table>| table.meta.smallest.as_slice() <= key;
         let count = match self {
+            Run::Level { level, range } if range.len() == 1 => {
+                usize::from(begins(&level.tables()[range.start]))
+            }
             Run::Level { level, range } => {
                 level.beginning_up_to(key).clamp(range.start, range.end) - range.start
             }

@@ -60,6 +60,8 @@ struct Sources {
     own: Option<(Arc<Memtable>, Vec<Arc<Level>>)>,
     /// If they are of all keys: what those of tables begin with.
     whole: Option<Vec<u8>>,
+    /// Whether the scan was made in the place of one that read the same.
+    again: bool,
 }
 
 /// Of how many sources a scan keeps cursors that its range does not need.
@@ -129,7 +131,7 @@ impl Scan {
         let due = blobs.meter().map_or(0, |meter| meter.recorder().take_due(Activity::ScanStep));
         let steps = Steps::until(due);
         let mut rows = Visible::new(merge, seq, deletes, range.lower, range.upper);
-        let mut sources = Sources { options: range.cursor, own: None, whole: None };
+        let mut sources = Sources { options: range.cursor, own: None, whole: None, again: false };
         if let Some(WriteSetSources { memtable, runs, writes }) = write_set {
             rows = rows.with_write_set(writes);
             sources.own = Some((memtable, runs));
@@ -178,6 +180,17 @@ impl Scan {
             _ => false,
         };
         same_own && seq == reader && self.blobs.is_of(state)
+    }
+
+    /// Notes that it was made in the place of one that read the same.
+    pub(crate) fn made_again(mut self) -> Scan {
+        self.sources.again = true;
+        self
+    }
+
+    /// Whether it was.
+    pub(crate) fn is_made_again(&self) -> bool {
+        self.sources.again
     }
 
     /// Whether it can be bound to another range.

@@ -176,6 +176,7 @@ int ha_shale::open_indexes() {
 
 int ha_shale::close() {
   end_scan();
+  scan_.cursor.forget();
   rows_.reset();
   indexes_.clear();
   if (shared_) SharedTable::close(&shared_);
@@ -288,6 +289,7 @@ int ha_shale::open_anew_if_replaced() {
   std::shared_ptr<SharedTable> fresh;
   if (int error = note(SharedTable::open(shared_->path, table, &fresh))) return error;
   end_scan();
+  scan_.cursor.forget();
   scan_.index = nullptr;
   last_.locked_row.index = last_.locked_entry.index = nullptr;
   noted_write_ = 0;

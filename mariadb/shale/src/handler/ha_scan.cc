@@ -372,9 +372,13 @@ int ha_shale::index_init(uint index, bool) {
 }
 
 int ha_shale::index_end() {
-  // A subquery searches for the rows of a key again and again. HANDLER's next statement may never
-  // come.
-  if (scan_.is_of_prefix && !table->open_by_handler) scan_.cursor.end_for_now();
+  // A subquery of a row's values searches for a key again and again. Others are not run again, as
+  // the server has it, and HANDLER's next statement may never come.
+  const TABLE_LIST *place = scan_.is_of_prefix ? table->pos_in_table_list : nullptr;
+  if (place != nullptr && place->select_lex != nullptr && place->select_lex->uncacheable != 0 &&
+      !table->open_by_handler) {
+    scan_.cursor.end_for_now();
+  }
   end_scan();
   scan_.index = nullptr;
   active_index = MAX_KEY;

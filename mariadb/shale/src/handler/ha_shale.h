@@ -211,7 +211,6 @@ class ha_shale final : public handler {
     uint64_t actions = 0;  // of foreign keys, as of its begin
     std::string lower, upper;
     std::string key;                 // that was searched, or is searched next
-    shale_sql::Search search;        // the last by a key
     bool is_of_prefix = false;       // of the rows that begin with a prefix
     bool ends_in_range = false;      // it ends where the server's range does
     bool begins_in_range = false;    // the same of one that is read backward
@@ -220,6 +219,7 @@ class ha_shale final : public handler {
     bool has_shown_sequence = false;  // the one row
     Gap gap = Gap::kNone;
     std::shared_ptr<CellScan> cells;  // of a search in a SPATIAL index
+    shale_sql::Search search;         // the last by a key
   };
 
   // The row last read. Long values of the record point into it.

@@ -192,8 +192,9 @@ impl Tree {
     }
 
     /// Makes `scan` what [`Tree::scan_as`] would make for other bounds, and otherwise as the scan
-    /// was made. If it reads the same as then, its cursors are kept: the second time that bounds
-    /// are asked for they become those of the whole tree, and are bound to each from then on.
+    /// was made. If it reads the same as then, its cursors are kept: the third time that bounds
+    /// are asked for they become those of the whole tree, and are bound to each from then on. (Many
+    /// statements ask for two ranges, for which that would not be earned back.)
     pub(in crate::db) fn scan_again(
         &self,
         scan: &mut Scan,
@@ -215,8 +216,14 @@ impl Tree {
         }
         let (lower, upper) = (lower.to_vec(), upper.map(<[u8]>::to_vec));
         let range = ScanRange { lower, upper, cursor: scan.options() };
-        let make = if same { Scan::of_whole_tree } else { Scan::with_write_set };
-        *scan = make(&state, write_set, range, seq, self.pinned(&state))?;
+        let blobs = self.pinned(&state);
+        *scan = match (same, scan.is_made_again()) {
+            (true, true) => Scan::of_whole_tree(&state, write_set, range, seq, blobs)?,
+            (true, false) => {
+                Scan::with_write_set(&state, write_set, range, seq, blobs)?.made_again()
+            }
+            (false, _) => Scan::with_write_set(&state, write_set, range, seq, blobs)?,
+        };
         Ok(())
     }
 }

@@ -353,7 +353,7 @@ impl Transaction {
     }
 
     /// Makes a scan by [`Transaction::scan`] one of other bounds (`None`: no upper one), as if it
-    /// were made anew. That costs less from the second time on, as long as it reads at the same
+    /// were made anew. That costs less from the third time on, as long as it reads at the same
     /// moment: for look-ups of many ranges of one tree. The scan may be of another transaction or
     /// tree. After an error it is at no row.
     ///

@@ -172,10 +172,16 @@ impl TableCursor {
     }
 
     /// Whether seeks find nothing from now on: what is sought is of a range of which the table has
-    /// no key. The block stays, for a range of which it has.
+    /// no key. The block stays, for a range of which it has; what was read ahead goes.
     pub fn set_idle(&mut self, idle: bool) {
         self.idle = idle;
         self.invalidate();
+        if idle {
+            self.following = None;
+            if self.window.bytes.len() >= READAHEAD_BYTES_MIN {
+                self.window = Window::default();
+            }
+        }
     }
 
     /// Tells [`CursorOptions::range_bytes`], before a seek.
