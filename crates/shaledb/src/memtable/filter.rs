@@ -117,9 +117,10 @@ impl Filter {
 
     #[inline]
     fn place(&self, hash: u64) -> (&Word, u64) {
-        let index = (u128::from(hash) * self.words.len() as u128 >> 64) as usize;
+        let index = ((u128::from(hash) * self.words.len() as u128) >> 64) as usize;
         let spread = hash.wrapping_mul(SPREAD);
-        let bits = (0..PROBES).fold(0, |bits, probe| bits | 1 << (spread >> (58 - 6 * probe) & 63));
+        let bits =
+            (0..PROBES).fold(0, |bits, probe| bits | 1 << ((spread >> (58 - 6 * probe)) & 63));
         // It is below the number of words, as that is multiplied by less than one.
         (&self.words[index], bits)
     }
