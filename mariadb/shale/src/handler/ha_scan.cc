@@ -368,17 +368,16 @@ int ha_shale::index_init(uint index, bool) {
   active_index = index;
   end_scan();
   scan_.index = nullptr;
+  // As a subquery of a row's values is: others are not run again, as the server has it, and
+  // HANDLER's next statement may never come. Told now: its statement is gone when the index ends.
+  const TABLE_LIST *place = table->open_by_handler ? nullptr : table->pos_in_table_list;
+  scan_.is_run_again = place != nullptr && place->select_lex != nullptr &&
+                       place->select_lex->uncacheable != 0;
   return 0;
 }
 
 int ha_shale::index_end() {
-  // A subquery of a row's values searches for a key again and again. Others are not run again, as
-  // the server has it, and HANDLER's next statement may never come.
-  const TABLE_LIST *place = scan_.is_of_prefix ? table->pos_in_table_list : nullptr;
-  if (place != nullptr && place->select_lex != nullptr && place->select_lex->uncacheable != 0 &&
-      !table->open_by_handler) {
-    scan_.cursor.end_for_now();
-  }
+  if (scan_.is_of_prefix && scan_.is_run_again) scan_.cursor.end_for_now();
   end_scan();
   scan_.index = nullptr;
   active_index = MAX_KEY;

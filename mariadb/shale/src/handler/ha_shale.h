@@ -217,6 +217,7 @@ class ha_shale final : public handler {
     bool may_be_outdated = false;    // what a plain read finds in an index
     bool is_of_before = false;       // of an earlier statement: HANDLER holds it
     bool has_shown_sequence = false;  // the one row
+    bool is_run_again = false;       // from index_init to index_end
     Gap gap = Gap::kNone;
     std::shared_ptr<CellScan> cells;  // of a search in a SPATIAL index
     shale_sql::Search search;         // the last by a key

@@ -26,7 +26,9 @@ use std::sync::Arc;
 /// What a write takes in memory beside its key and value, about.
 const WRITE_BYTES: u64 = 48;
 
-/// How large a write set a filter is made for: it takes a 64th of that, or less.
+/// A filter is made for so many times the writes that there are, and for at most so many bytes of
+/// them: it takes a 25th of that, or less.
+const FILTERED_GROWTH: u64 = 8;
 const FILTERED_BYTES: u64 = 16 << 20;
 
 /// Undone bytes up to which nothing is written anew.
@@ -149,7 +151,8 @@ impl WriteSet {
             writes.memtable.insert(key, self.next, kind, value);
             // Whoever adds has all of the writes.
             if writes.memtable.wants_filter() {
-                writes.memtable.begin_filter(FILTERED_BYTES);
+                let most = FILTERED_GROWTH * writes.memtable.used_bytes() as u64;
+                writes.memtable.begin_filter(most.min(FILTERED_BYTES));
             }
             self.memory_bytes += bytes;
         }
