@@ -128,11 +128,17 @@ def files() -> None:
         copies = pathlib.Path(folder) / "innodb-util.pl"
         copies.write_text('$file = sprintf("%s.ibd", $table); print "$file: .ibd\\n";')
         for engine in run.ENGINES:
-            assert tree.content(sizes, engine) == b"[16k]\ninnodb-page-size=16K\n"
-        assert tree.content(copies, "InnoDB") is None
-        assert tree.content(copies, "SHALE") == (
+            assert tree.content(sizes, engine, False) == b"[16k]\ninnodb-page-size=16K\n"
+        assert tree.content(copies, "InnoDB", False) is None
+        assert tree.content(copies, "SHALE", False) == (
             b'$file = sprintf("%s.shale", $table); print "$file: .ibd\\n";')
-    checked += 2
+        named = pathlib.Path(folder) / "named.test"
+        named.write_text("create table t (a int) engine=MyISAM;\n")
+        for engine in run.ENGINES:
+            assert tree.content(named, engine, False) is None
+            text = f"create table t (a int) engine={engine};\n".encode()
+            assert tree.content(named, engine, True) == text
+    checked += 4
 
 
 def verdicts() -> None:
