@@ -57,10 +57,15 @@ fn fill(tree: &Tree, from: u32) -> u32 {
 }
 
 fn keeps_limit(env: &Env, db: &Db) {
-    let (used, found, again) = (db.stats().space_used, disk_bytes(env), db.stats().space_used);
-    assert!(found <= LIMIT && used <= LIMIT, "{found} {used}");
-    // With threads it may have changed in between.
-    assert!(used != again || found <= used, "{found} {used}");
+    // With threads it may have changed in between, even to what it was: a file has come and gone.
+    let mut first = None;
+    let counted = (0..5).any(|_| {
+        let (used, found, again) = (db.stats().space_used, disk_bytes(env), db.stats().space_used);
+        assert!(found <= LIMIT && used <= LIMIT, "{found} {used}");
+        first.get_or_insert((found, used));
+        used != again || found <= used
+    });
+    assert!(counted, "found and counted: {first:?}");
 }
 
 fn fill_delete_and_fill_again(background: Background) {
