@@ -32,10 +32,7 @@ pub fn pick_manual(
     let targets = Targets::of(shape, settings);
     let input = PickInput { shape, settings, busy, targets: &targets, space: load.space };
     let (lower, upper) = bounds;
-    let inside = |table: &TableMeta| {
-        !lower.is_some_and(|lower| table.is_before(lower))
-            && upper.is_none_or(|upper| table.smallest.as_slice() < upper)
-    };
+    let inside = |table: &TableMeta| table.meets(lower, upper);
     let run = |plan: Option<Plan>| plan.map_or(Step::Wait, |plan| Step::Run(Box::new(plan)));
     if input.level(0).iter().any(|table| inside(table)) {
         // Tables between level 0 and the base (of an ingest, or from when the tree was larger)

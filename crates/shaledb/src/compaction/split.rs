@@ -26,8 +26,7 @@ pub struct Part {
 impl Part {
     /// Whether the table may have keys of this part.
     pub fn meets(&self, table: &TableMeta) -> bool {
-        !self.start.as_deref().is_some_and(|start| table.is_before(start))
-            && self.end.as_deref().is_none_or(|end| table.smallest.as_slice() < end)
+        table.meets(self.start.as_deref(), self.end.as_deref())
     }
 }
 

@@ -84,8 +84,7 @@ pub fn changed_after(
     }
     for (_, table) in state.version.tables() {
         let meta = &table.meta;
-        let after = upper.is_some_and(|upper| meta.smallest.as_slice() >= upper);
-        if meta.max_seq <= since || after || meta.is_before(lower) {
+        if meta.max_seq <= since || !meta.meets(Some(lower), upper) {
             continue;
         }
         let found = walk(table.cursor(CursorOptions::default()), lower, upper, since)?;

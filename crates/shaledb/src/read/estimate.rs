@@ -314,10 +314,7 @@ fn sources_of<'a>(
     since: SeqNo,
     memtable_sample: usize,
 ) -> Result<Vec<Source<'a>>> {
-    let meets = |meta: &TableMeta| {
-        let after = upper.is_some_and(|upper| meta.smallest.as_slice() >= upper);
-        meta.max_seq >= since && !after && !meta.is_before(lower)
-    };
+    let meets = |meta: &TableMeta| meta.max_seq >= since && meta.meets(Some(lower), upper);
     let add = |sources: &mut Vec<Source<'a>>, tables: &'a [Arc<Table>]| {
         let mut found = Vec::with_capacity(tables.len());
         for table in tables {

@@ -59,8 +59,7 @@ impl ScanSource {
             ScanSource::Memtable { .. } => 0,
             ScanSource::Table { cursor, .. } => {
                 let meta = &cursor.table().meta;
-                let begins_after = upper.is_some_and(|upper| meta.smallest.as_slice() >= upper);
-                let idle = meta.is_before(lower) || begins_after;
+                let idle = !meta.meets(Some(lower), upper);
                 let bytes = if idle { 0 } else { meta.raw_bytes };
                 cursor.set_idle(idle);
                 bytes
@@ -165,17 +164,15 @@ fn add_level<'a>(
     range: &ScanRange,
 ) -> u64 {
     let tables = state.version.levels[level].tables();
-    let begins_after = |table: &Arc<Table>| {
-        range.upper.as_ref().is_some_and(|upper| table.meta.smallest >= *upper)
-    };
+    let (lower, upper) = (range.lower.as_slice(), range.upper.as_deref());
+    let meets = |table: &&Arc<Table>| table.meta.meets(Some(lower), upper);
     let single = |table: &Arc<Table>| ScanSource::Table {
         cursor: table.cursor(range.cursor),
         max_seq: table.meta.max_seq,
     };
     if level == 0 {
-        let before = |table: &Arc<Table>| table.meta.is_before(&range.lower);
         let mut bytes = 0;
-        for table in tables.iter().filter(|table| !before(table) && !begins_after(table)) {
+        for table in tables.iter().filter(meets) {
             prefix.add(&table.meta);
             sources.push(single(table));
             bytes = u64::saturating_add(bytes, table.meta.raw_bytes);
@@ -185,10 +182,15 @@ fn add_level<'a>(
     if tables.is_empty() {
         return 0;
     }
-    let meeting = state.version.levels[level].meeting(&range.lower, range.upper.as_deref());
+    let meeting = state.version.levels[level].meeting(lower, upper);
     let (first, after) = (meeting.start, meeting.end);
-    debug_assert!(tables[..first].iter().all(|table| table.meta.is_before(&range.lower)));
-    debug_assert!(tables[after..].iter().all(begins_after), "what meets the range is read");
+    debug_assert!(tables[..first].iter().all(|table| table.meta.is_before(lower)));
+    debug_assert!(
+        tables[after..]
+            .iter()
+            .all(|table| upper.is_some_and(|to| table.meta.smallest.as_slice() >= to)),
+        "what meets the range is read"
+    );
     match &tables[first..after] {
         [] => {}
         [table] => {

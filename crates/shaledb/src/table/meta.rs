@@ -191,6 +191,21 @@ impl TableMeta {
         }
     }
 
+    /// Whether it may have keys from `lower` up to (not including) `upper`; `None` is no bound.
+    ///
+    /// ```
+    /// # use shaledb::inspect::TableMeta;
+    /// # let (smallest, largest) = (b"d".to_vec(), b"m".to_vec());
+    /// let table = TableMeta { smallest, largest, ..TableMeta::default() };
+    /// assert!(table.meets(Some(b"m"), None) && table.meets(None, Some(b"dd")));
+    /// assert!(!table.meets(Some(b"n"), None) && !table.meets(None, Some(b"d")));
+    /// ```
+    #[inline]
+    pub fn meets(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> bool {
+        lower.is_none_or(|lower| !self.is_before(lower))
+            && upper.is_none_or(|upper| self.smallest.as_slice() < upper)
+    }
+
     /// Whether the key ranges of the two tables have a key in common.
     ///
     /// ```

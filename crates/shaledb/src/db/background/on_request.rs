@@ -21,8 +21,7 @@ fn has_older_above(tree: &TreeCore, wanted: &Manual, through: SeqNo) -> bool {
         let meta = &table.meta;
         level < policy::LAST
             && meta.min_seq <= through
-            && wanted.lower.as_deref().is_none_or(|lower| !meta.is_before(lower))
-            && wanted.upper.as_deref().is_none_or(|upper| meta.smallest.as_slice() < upper)
+            && meta.meets(wanted.lower.as_deref(), wanted.upper.as_deref())
     })
 }
 
