@@ -15,6 +15,14 @@ pub fn hash(bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot(bytes)
 }
 
+/// Which of so many places a hash stands for: by its high bits.
+#[inline]
+pub fn place_of(hash: u64, places: usize) -> usize {
+    let place = ((u128::from(hash) * places as u128) >> 64) as usize;
+    debug_assert!(place < places);
+    place
+}
+
 /// The most bytes a variable-length number takes.
 pub const VARINT_BYTES_MAX: usize = 10;
 

@@ -91,8 +91,7 @@ impl<C: Cursor> Merge<C> {
     pub fn change(&mut self, prefix: &[u8]) -> &mut [C] {
         self.winner.live = false;
         self.streak = 0;
-        self.prefix.clear();
-        self.prefix.extend_from_slice(prefix);
+        prefix.clone_into(&mut self.prefix);
         &mut self.children
     }
 

@@ -174,13 +174,9 @@ impl<C: Source> Visible<C> {
         );
         self.leave();
         self.write_set = write_set;
-        self.lower.clear();
-        self.lower.extend_from_slice(lower);
+        lower.clone_into(&mut self.lower);
         match (&mut self.upper, upper) {
-            (Some(to), Some(upper)) => {
-                to.clear();
-                to.extend_from_slice(upper);
-            }
+            (Some(to), Some(upper)) => upper.clone_into(to),
             (to, upper) => *to = upper.map(<[u8]>::to_vec),
         }
         self.merge.change(prefix)

@@ -117,12 +117,10 @@ impl Filter {
 
     #[inline]
     fn place(&self, hash: u64) -> (&Word, u64) {
-        let index = ((u128::from(hash) * self.words.len() as u128) >> 64) as usize;
         let spread = hash.wrapping_mul(SPREAD);
         let bits =
             (0..PROBES).fold(0, |bits, probe| bits | 1 << ((spread >> (58 - 6 * probe)) & 63));
-        // It is below the number of words, as that is multiplied by less than one.
-        (&self.words[index], bits)
+        (&self.words[coding::place_of(hash, self.words.len())], bits)
     }
 
     /// Adds so many of the entries that are still to be added, unless another thread does.

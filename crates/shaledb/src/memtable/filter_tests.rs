@@ -5,10 +5,7 @@ use crate::base::coding;
 use crate::base::key::{Kind, SEQ_MAX};
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::memtable::Memtable;
-
-fn size(full: usize, under_miri: usize) -> usize {
-    if cfg!(miri) { under_miri } else { full }
-}
+use crate::memtable::tests::size;
 
 /// Searches the memtable in vain until it wants a filter.
 fn miss_until_wanted(memtable: &Memtable) {

@@ -12,7 +12,7 @@ type Place = (Vec<u8>, Reverse<SeqNo>);
 type Entry = (Kind, Vec<u8>);
 type Model = BTreeMap<Place, Entry>;
 
-fn size(full: usize, under_miri: usize) -> usize {
+pub(super) fn size(full: usize, under_miri: usize) -> usize {
     if cfg!(miri) { under_miri } else { full }
 }
 

@@ -174,6 +174,14 @@ impl Memtable {
         self.wanted.load(Ordering::Relaxed) && self.filter.get().is_none()
     }
 
+    /// [`Memtable::begin_filter`], if one is wanted.
+    #[inline]
+    pub fn begin_wanted_filter(&self, full_bytes: u64) {
+        if self.wants_filter() {
+            self.begin_filter(full_bytes);
+        }
+    }
+
     /// Begins to note which keys it has, for searches that would find none. No insert is under way:
     /// whoever keeps them from beginning calls it. It is made for as many entries as there may be
     /// when `full_bytes` are in use.

@@ -182,9 +182,9 @@ impl Scan {
         same_own && seq == reader && self.blobs.is_of(state)
     }
 
-    /// Notes that it was made in the place of one that read the same.
-    pub(crate) fn made_again(mut self) -> Scan {
-        self.sources.again = true;
+    /// Notes whether it was made in the place of one that read the same.
+    pub(crate) fn made_again(mut self, again: bool) -> Scan {
+        self.sources.again = again;
         self
     }
 

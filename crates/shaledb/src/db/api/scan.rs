@@ -216,14 +216,9 @@ impl Tree {
         }
         let (lower, upper) = (lower.to_vec(), upper.map(<[u8]>::to_vec));
         let range = ScanRange { lower, upper, cursor: scan.options() };
-        let blobs = self.pinned(&state);
-        *scan = match (same, scan.is_made_again()) {
-            (true, true) => Scan::of_whole_tree(&state, write_set, range, seq, blobs)?,
-            (true, false) => {
-                Scan::with_write_set(&state, write_set, range, seq, blobs)?.made_again()
-            }
-            (false, _) => Scan::with_write_set(&state, write_set, range, seq, blobs)?,
-        };
+        let for_many = same && scan.is_made_again();
+        let make = if for_many { Scan::of_whole_tree } else { Scan::with_write_set };
+        *scan = make(&state, write_set, range, seq, self.pinned(&state))?.made_again(same);
         Ok(())
     }
 }

@@ -218,9 +218,7 @@ impl Core {
     fn count_filling(&self, filling: Option<&Filling<'_>>, filled: &mut Filled) {
         let Some(filling) = filling else { return };
         let memtable = filling.memtable();
-        if memtable.wants_filter() {
-            memtable.begin_filter(self.settings.memtable_full_bytes);
-        }
+        memtable.begin_wanted_filter(self.settings.memtable_full_bytes);
         filled.full |= self.is_full(filling.tree, memtable);
         let more = memtable.outside_bytes() - filling.outside;
         if more > 0 {
@@ -243,8 +241,8 @@ impl Core {
         // Who follows another database inserts without the lock, and begins filters himself.
         let no_insert = if self.followed.is_none() { self.leader.try_lock() } else { None };
         if no_insert.is_some() {
-            for memtable in state.memtables().filter(|memtable| memtable.wants_filter()) {
-                memtable.begin_filter(self.settings.memtable_full_bytes);
+            for memtable in state.memtables() {
+                memtable.begin_wanted_filter(self.settings.memtable_full_bytes);
             }
         }
     }

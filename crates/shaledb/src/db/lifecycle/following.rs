@@ -337,9 +337,7 @@ impl Followed {
     /// What readers see: the state before, if nothing has changed. Between two inserts, so that a
     /// filter may begin.
     pub fn state(&self, core: &Core, before: Option<&Arc<TreeState>>) -> Arc<TreeState> {
-        if self.memtable.wants_filter() {
-            self.memtable.begin_filter(core.settings.memtable_full_bytes);
-        }
+        self.memtable.begin_wanted_filter(core.settings.memtable_full_bytes);
         let same = |state: &&Arc<TreeState>| {
             Arc::ptr_eq(&state.active, &self.memtable) && Arc::ptr_eq(&state.version, &self.version)
         };

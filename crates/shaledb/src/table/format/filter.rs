@@ -15,6 +15,8 @@
 //! No bytes, or a length that no filter has, know nothing: every key may be there.
 //! The choice is measured in docs/decisions/0001-filter.md.
 
+use crate::base::coding;
+
 /// Bytes of a line.
 const LINE_BYTES: usize = 64;
 
@@ -84,8 +86,8 @@ pub fn may_contain(filter: &[u8], hash: u64) -> bool {
     if lines.is_empty() {
         return false;
     }
-    // The index is below the count, as line_of multiplies it with a number below one.
-    match lines.get(line_of(hash, lines.len())) {
+    // The index is below the count, as place_of multiplies it with a number below one.
+    match lines.get(coding::place_of(hash, lines.len())) {
         Some(line) => with_probes!(probes, test(line, hash), true),
         None => true,
     }
@@ -131,14 +133,6 @@ fn probes(bits_per_key: u8) -> usize {
     }
 }
 
-/// The line of a hash.
-#[inline]
-fn line_of(hash: u64, lines: usize) -> usize {
-    let line = ((u128::from(hash) * lines as u128) >> 64) as usize;
-    debug_assert!(line < lines);
-    line
-}
-
 /// The bits of a hash in its line.
 #[inline]
 fn bits_of<const PROBES: usize>(hash: u64) -> [usize; PROBES] {
@@ -159,7 +153,7 @@ fn bits_of<const PROBES: usize>(hash: u64) -> [usize; PROBES] {
 fn set<const PROBES: usize>(lines: &mut [[u8; LINE_BYTES]], hashes: &[u64]) {
     let count = lines.len();
     for &hash in hashes {
-        let line = &mut lines[line_of(hash, count)];
+        let line = &mut lines[coding::place_of(hash, count)];
         for bit in bits_of::<PROBES>(hash) {
             line[bit / 8] |= 1 << (bit % 8);
         }

@@ -184,6 +184,13 @@ impl TableCursor {
         }
     }
 
+    /// Leaves where it is; whether there may be something to find.
+    #[inline]
+    fn begin_seek(&mut self) -> bool {
+        self.invalidate();
+        !self.idle
+    }
+
     /// Tells [`CursorOptions::range_bytes`], before a seek.
     pub fn set_range_bytes(&mut self, bytes: u64) {
         self.options.range_bytes = bytes;
@@ -485,16 +492,14 @@ impl Cursor for TableCursor {
     }
 
     fn seek_first(&mut self) -> Result<()> {
-        self.invalidate();
-        if self.idle {
+        if !self.begin_seek() {
             return Ok(());
         }
         self.with_index(|cursor, index| cursor.enter_first(index, 0))
     }
 
     fn seek_last(&mut self) -> Result<()> {
-        self.invalidate();
-        if self.idle {
+        if !self.begin_seek() {
             return Ok(());
         }
         self.with_index(|cursor, index| match index.index.blocks().checked_sub(1) {
@@ -504,8 +509,7 @@ impl Cursor for TableCursor {
     }
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        self.invalidate();
-        if self.idle {
+        if !self.begin_seek() {
             return Ok(());
         }
         if !self.with_index(|cursor, index| cursor.find(index, key, seq))? {
@@ -516,8 +520,7 @@ impl Cursor for TableCursor {
     }
 
     fn seek_back(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        self.invalidate();
-        if self.idle {
+        if !self.begin_seek() {
             return Ok(());
         }
         if !self.with_index(|cursor, index| cursor.find(index, key, seq))? {
