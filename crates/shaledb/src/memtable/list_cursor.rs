@@ -132,7 +132,7 @@ impl ListCursor {
     }
 
     pub(super) fn seek_back(&mut self, key: &[u8], seq: SeqNo) {
-        self.node = self.before_from_top(&Target::at(key, seq));
+        self.node = self.search_back(&Target::at(key, seq));
     }
 
     #[inline]
@@ -161,16 +161,17 @@ impl ListCursor {
                 let before = unsafe { self.path.search(&self.list, from, level + 1, &target) };
                 self.unless_head(before)
             }
-            None => self.before_from_top(&target),
+            None => self.search_back(&target),
         };
     }
 
     /// The last node before the target, or null.
-    fn before_from_top(&mut self, target: &Target<'_>) -> *const Node {
+    fn search_back(&mut self, target: &Target<'_>) -> *const Node {
         let list = &*self.list;
         self.path.height = 0;
-        // SAFETY: the head is before every target, and has links on all levels.
-        let before = unsafe { self.path.search(list, list.head(), list.height(), target) };
+        let (from, top) = list.begin(target);
+        // SAFETY: a search may begin there.
+        let before = unsafe { self.path.search(list, from, top, target) };
         self.unless_head(before)
     }
 

@@ -1,7 +1,8 @@
 //! The newest entries of a tree, in memory: what a write goes to and a flush writes out.
 //!
 //! A memtable is a sorted list of entries in an arena (`skiplist`, `arena`), a set of range deletes
-//! beside it, and a Bloom filter if it is often searched in vain (`filter`). It is only ever added
+//! beside it, landmarks if it is large and searched (`landmarks`), and a Bloom filter if that is
+//! often in vain (`filter`). It is only ever added
 //! to; it is freed as a whole when its last user lets go, who may use it once more if it is small
 //! ([`Memtable::reset`]). Many threads may insert at once. Readers take no lock, whether they look
 //! up a key, hold a cursor or ask for the range deletes, and see every entry whose insert returned
@@ -15,7 +16,9 @@ mod node;
 mod hints;
 mod finger;
 mod ranges;
+mod landmarks;
 mod skiplist;
+mod search;
 mod sample;
 mod list_cursor;
 mod filter;
@@ -226,8 +229,8 @@ impl Memtable {
         self.ranges.all()
     }
 
-    /// The bytes of memory taken: all chunks of the arena, used or not, the range deletes, the
-    /// filter, and what is attached.
+    /// The bytes of memory taken: all chunks of the arena, used or not, the range deletes, what
+    /// searches go by (the filter, the landmarks), and what is attached.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.list.bytes() + self.beside_list()
@@ -238,6 +241,7 @@ impl Memtable {
         self.ranges.bytes()
             + self.attached_bytes.load(Ordering::Relaxed)
             + self.filter.get().map_or(0, |filter| filter.bytes())
+            + self.list.landmark_bytes()
     }
 
     /// The bytes of memory taken and in use: about what a flush has to write.

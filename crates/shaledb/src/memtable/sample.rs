@@ -11,6 +11,26 @@ use std::ptr;
 const FEW: usize = 8;
 
 impl SkipList {
+    /// Where a sample begins, and on how many levels: at a landmark, if the range has few of them.
+    fn begin_sample(
+        &self,
+        lower: &Target<'_>,
+        upper: Option<&[u8]>,
+        count: usize,
+    ) -> (*const Node, usize) {
+        let (near, levels) = self.begin(lower);
+        let upper = upper.map(|upper| Target::at(upper, SEQ_MAX));
+        let is_wide = || {
+            // SAFETY: they are of this list.
+            let marks = self.landmarks.get().map(|all| unsafe { all.between(lower, upper) });
+            marks.is_none_or(|marks| marks > count)
+        };
+        match near != self.head() && is_wide() {
+            true => (self.head(), self.height()),
+            false => (near, levels),
+        }
+    }
+
     /// About how many entries have keys from `lower` up to (not including) `upper`, and a part of
     /// them, spread evenly: `count` or a little more; all of them if they are fewer.
     pub(super) fn sample(
@@ -22,8 +42,7 @@ impl SkipList {
         let target = Target::at(lower, SEQ_MAX);
         let upper_head = upper.map_or(u64::MAX, key::head);
         let inside = |key: &[u8]| upper.is_none_or(|upper| key < upper);
-        let mut at: *const Node = self.head();
-        let mut level = self.height();
+        let (mut at, mut level) = self.begin_sample(&target, upper, count);
         let mut found = Vec::new();
         // Nodes are taken from levels below this one only.
         let mut below = level;

@@ -3,6 +3,8 @@
 
 use shuttle::thread;
 
+use super::hints::HINT_HEIGHT;
+use super::node::Target;
 use super::*;
 use crate::base::key::SEQ_MAX;
 
@@ -219,5 +221,44 @@ fn a_filter_excludes_nothing_that_was_published() {
             reader.join().unwrap();
         }
         assert_eq!(memtable.get(&9u64.to_be_bytes(), SEQ_MAX), None);
+    });
+}
+
+/// Searches begin at landmarks, and inserts where hints are of no use, while others are being
+/// inserted and new landmarks made.
+#[test]
+fn an_insert_that_returned_is_seen_from_landmarks() {
+    explore(|| {
+        let memtable = Arc::new(Memtable::new());
+        // Their heads are equal, and some have the height of landmarks.
+        let key = |number: u64| format!("same head {:02}", number * 2).into_bytes();
+        for number in 0..16 {
+            memtable.insert(&key(number), number + 1, Kind::Put, b"v");
+        }
+        (0..8).for_each(|number| drop(memtable.get(&key(number), SEQ_MAX)));
+        let begins_near =
+            |number| memtable.list.begin(&Target::at(&key(number), 0)).1 == HINT_HEIGHT;
+        assert!((0..16).any(begins_near), "there are landmarks");
+        let threads: Vec<_> = (0..3u64)
+            .map(|thread| {
+                let memtable = Arc::clone(&memtable);
+                thread::spawn(move || {
+                    for at in 0..3 {
+                        let key = format!("same head {:02}", 5 + thread * 2 + at * 6).into_bytes();
+                        let seq = 100 + 10 * thread + at;
+                        memtable.insert(&key, seq, Kind::Put, b"v");
+                        let found = memtable.get(&key, SEQ_MAX).expect("its insert returned");
+                        assert_eq!(found.seq, seq);
+                        let mut cursor = memtable.cursor();
+                        cursor.seek_back(&key, 0).unwrap();
+                        assert_eq!((cursor.key(), cursor.seq()), (&key[..], seq));
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(keys(&memtable).len(), 25);
     });
 }

@@ -25,13 +25,14 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
 
 use super::arena::Arena;
 use super::finger::{Finger, Splice};
 use super::hints::{HINT_HEIGHT, Hints};
+use super::landmarks::Landmarks;
 use super::node::{
-    HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, Target, VALUE_SHIFT, height_of, link,
-    node_entry, node_key, prefetch,
+    HEIGHT_MAX, HEIGHT_SHIFT, Link, Node, Target, VALUE_SHIFT, height_of, link, node_key, prefetch,
 };
 use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -58,6 +59,8 @@ pub(super) struct SkipList {
     tower: NonNull<Link>,
     /// How many levels are in use.
     height: AtomicUsize,
+    /// Made for the first search of a large list.
+    pub(super) landmarks: OnceLock<Box<Landmarks>>,
 }
 
 // SAFETY: nodes are immutable but for their atomic links, live as long as the list, and are
@@ -85,6 +88,7 @@ impl SkipList {
             arena: Arena::new(),
             tower,
             height: AtomicUsize::new(1),
+            landmarks: OnceLock::new(),
         }
     }
 
@@ -105,6 +109,7 @@ impl SkipList {
         let finger = self.finger.get_mut();
         (finger.splice.height, finger.hints) = (0, Hints::default());
         self.hint_bytes = AtomicUsize::new(0);
+        self.landmarks = OnceLock::new();
         debug_assert!(self.find_last() == self.head().cast_const(), "no node is left");
         true
     }
@@ -119,6 +124,12 @@ impl SkipList {
     #[inline]
     pub(super) fn used_bytes(&self) -> usize {
         self.arena.used_bytes() + self.hint_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The memory that landmarks take beside.
+    #[inline]
+    pub(super) fn landmark_bytes(&self) -> usize {
+        self.landmarks.get().map_or(0, |landmarks| landmarks.bytes())
     }
 
     /// How many entries there are (some perhaps still being linked).
@@ -183,7 +194,8 @@ impl SkipList {
         }
     }
 
-    /// Inserts from a hint on; `None` if there is none, it is not near, or it is not needed.
+    /// Inserts from a hint on, or from a landmark where hints are of no use; `None` if there is
+    /// none, it is not near, or it is not needed.
     ///
     /// # Safety
     /// As for [`SkipList::insert_by_finger`].
@@ -202,12 +214,17 @@ impl SkipList {
         if height > HINT_HEIGHT || finger.hints.is_empty() || (0..levels).any(is_near) {
             return None;
         }
-        let hint = finger.hints.before(target.head)?;
         let mut places = [ptr::null_mut(); HINT_HEIGHT];
-        // SAFETY: the hint is a node with so many links whose head is less than the target's, and
-        // else as in `find_splice`.
-        let next = unsafe { Self::find_places(hint, target, &mut places) };
-        let Some(next) = next else {
+        let near = match finger.hints.before(target.head) {
+            // SAFETY: the hint is a node with so many links whose head is less than the target's,
+            // and else as in `find_splice`.
+            Some(hint) => unsafe { Self::find_places(hint, target, &mut places) },
+            // SAFETY: a landmark is such a node before the target.
+            None => self.landmark(target).and_then(|landmark| unsafe {
+                Self::find_places(landmark.cast_mut(), target, &mut places)
+            }),
+        };
+        let Some(next) = near else {
             finger.hints.was_far();
             return None;
         };
@@ -460,122 +477,6 @@ impl SkipList {
                 }
             }
         }
-    }
-
-    /// The newest entry of `key` with a sequence number not greater than `seq`.
-    #[inline]
-    pub(super) fn get(&self, key: &[u8], seq: SeqNo) -> Option<MemEntry<'_>> {
-        let target = Target::at(key, seq);
-        let mut at: *const Node = self.head();
-        let mut level = self.height.load(Ordering::Relaxed);
-        // The nearest node not before the target that has the target's head.
-        let mut found: *const Node = ptr::null();
-        // SAFETY: as in `find_splice`.
-        unsafe {
-            while level > 0 {
-                let link = link(at, level - 1);
-                let head = link.head.load(Ordering::Acquire);
-                if head < target.head {
-                    at = link.next.load(Ordering::Acquire);
-                    continue;
-                }
-                if head == target.head {
-                    let next = link.next.load(Ordering::Acquire);
-                    if next.cast_const() != found && !next.is_null() {
-                        if target.is_after(next) {
-                            at = next;
-                            continue;
-                        }
-                        found = next;
-                    }
-                }
-                level -= 1;
-            }
-            if found.is_null() || node_key(found) != key {
-                return None;
-            }
-            debug_assert!(node_entry(found).seq <= seq);
-            Some(node_entry(found))
-        }
-    }
-
-    /// The last node before `target`, or the head.
-    pub(super) fn find_before(&self, target: &Target<'_>) -> *const Node {
-        // SAFETY: the head is before every target, and has links on all levels.
-        unsafe { self.find_before_from(self.head(), self.height(), target, |_, _| {}) }
-    }
-
-    /// As [`SkipList::find_before`], from a node before the target on. Tells `passed` of each level
-    /// below `top`, and the last node before the target there.
-    ///
-    /// # Safety
-    /// `from` is a node of this list that is before the target, or its head, and has links on all
-    /// levels below `top`.
-    #[inline]
-    pub(super) unsafe fn find_before_from(
-        &self,
-        from: *const Node,
-        top: usize,
-        target: &Target<'_>,
-        mut passed: impl FnMut(usize, *const Node),
-    ) -> *const Node {
-        let mut at = from;
-        let mut level = top;
-        // The nearest node known not to be before the target.
-        let mut stop: *const Node = ptr::null();
-        // SAFETY: as in `find_splice`.
-        unsafe {
-            while level > 0 {
-                let link = link(at, level - 1);
-                let head = link.head.load(Ordering::Acquire);
-                if head <= target.head {
-                    let next = link.next.load(Ordering::Acquire).cast_const();
-                    if head < target.head
-                        || (!next.is_null() && next != stop && target.is_after(next))
-                    {
-                        at = next;
-                        continue;
-                    }
-                    stop = next;
-                }
-                level -= 1;
-                passed(level, at);
-            }
-        }
-        at
-    }
-
-    /// The first node not before `target`, or null.
-    pub(super) fn find_at(&self, target: &Target<'_>) -> *const Node {
-        let mut at = self.find_before(target);
-        // SAFETY: `at` is the head or a node of the list.
-        unsafe {
-            loop {
-                let next = link(at, 0).next.load(Ordering::Acquire);
-                if next.is_null() || !target.is_after(next) {
-                    return next;
-                }
-                at = next;
-            }
-        }
-    }
-
-    /// The last node, or the head.
-    pub(super) fn find_last(&self) -> *const Node {
-        let mut at: *const Node = self.head();
-        // SAFETY: as in `find_splice`; a next node has a link on the level of the link to it.
-        unsafe {
-            for level in (0..self.height.load(Ordering::Relaxed)).rev() {
-                loop {
-                    let next = link(at, level).next.load(Ordering::Acquire);
-                    if next.is_null() {
-                        break;
-                    }
-                    at = next;
-                }
-            }
-        }
-        at
     }
 }
 

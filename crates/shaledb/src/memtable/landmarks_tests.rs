@@ -1,0 +1,113 @@
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::base::cursor::Cursor;
+use crate::base::key::{Kind, SEQ_MAX};
+use crate::memtable::Memtable;
+use crate::memtable::tests::size;
+
+type Place = (Vec<u8>, Reverse<u64>);
+
+fn made(memtable: &Memtable) -> usize {
+    memtable.list.landmarks.get().map_or(0, |all| all.made.load(Ordering::Relaxed))
+}
+
+/// The keys that index entries, rows and others have: alike in more words than landmarks keep, or
+/// in none; long, short and empty; few with many versions; in order.
+fn shapes() -> [fn(u64) -> Vec<u8>; 7] {
+    [
+        |at| mixed(at).to_be_bytes().to_vec(),
+        |at| [7u64.to_be_bytes(), (mixed(at) % 40).to_be_bytes(), at.to_be_bytes()].concat(),
+        |at| [&[b'x'; 50][..], &mixed(at).to_be_bytes()].concat(),
+        |at| vec![(mixed(at) % 3) as u8; (mixed(at) >> 8) as usize % 40],
+        |at| (mixed(at) % 5).to_be_bytes().to_vec(),
+        |at| format!("row/{at:08}").into_bytes(),
+        |at| format!("{}/{:08}", if at < 200 { "m" } else { "a" }, mixed(at)).into_bytes(),
+    ]
+}
+
+fn mixed(at: u64) -> u64 {
+    (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
+}
+
+#[test]
+fn searches_by_landmarks_equal_those_of_a_model() {
+    for (shape, key) in shapes().iter().enumerate() {
+        let mut random = Pcg64Mcg::seed_from_u64(shape as u64);
+        let (memtable, mut model) = (Memtable::new(), BTreeSet::<Place>::new());
+        for number in 0..size(3000, 150) as u64 {
+            memtable.insert(&key(number), number + 1, Kind::Put, b"v");
+            model.insert((key(number), Reverse(number + 1)));
+            // Of what is there, of what is not yet, and of what never comes.
+            let mut asked = key(random.random_range(0..2 * number + 2));
+            asked.extend_from_slice(&b"z"[..random.random_range(0..2)]);
+            asked.truncate(random.random_range(0..4) * 20 + asked.len() % 20);
+            let seq = random.random_range(1..number + 3);
+            let target = (asked.clone(), Reverse(seq));
+            let at_or_after = model.range(&target..).next();
+            let newest = at_or_after.filter(|(key, _)| *key == asked).map(|(_, seq)| seq.0);
+            assert_eq!(memtable.get(&asked, seq).map(|entry| entry.seq), newest, "{shape}");
+            let mut cursor = memtable.cursor();
+            cursor.seek(&asked, seq).unwrap();
+            let here = cursor.valid().then(|| (cursor.key().to_vec(), Reverse(cursor.seq())));
+            assert_eq!(here.as_ref(), at_or_after, "shape {shape}");
+            cursor.seek_back(&asked, seq).unwrap();
+            let here = cursor.valid().then(|| (cursor.key().to_vec(), Reverse(cursor.seq())));
+            assert_eq!(here.as_ref(), model.range(..&target).next_back(), "shape {shape}");
+            let upper = key(random.random_range(0..=number));
+            let (count, found) = memtable.sample(&asked, Some(&upper), 8);
+            let few = (count as usize == found.len()).then_some(count as usize);
+            let until = (upper, Reverse(SEQ_MAX));
+            let from = (asked, Reverse(SEQ_MAX));
+            let true_count = if from < until { model.range(from..until).count() } else { 0 };
+            assert!(few.is_none_or(|few| few == true_count), "{count} of {true_count}, {shape}");
+        }
+        assert!(made(&memtable) > 0 && memtable.bytes() > memtable.list.bytes(), "shape {shape}");
+    }
+}
+
+/// They are the nodes of their level, but for those that came while they were made.
+#[test]
+fn landmarks_follow_a_list_that_grows() {
+    let memtable = Memtable::new();
+    let key = |number: u64| [5u64, mixed(number)].map(u64::to_be_bytes).concat();
+    let (mut number, mut generations) = (0, 0);
+    for entries in [size(500, 100), size(2000, 200), size(8000, 400)] {
+        while number < entries as u64 {
+            memtable.insert(&key(number), number + 1, Kind::Put, b"v");
+            number += 1;
+        }
+        // Who comes to far nodes asks for new ones; each search does a part.
+        for searched in 0..2 * number {
+            memtable.get(&key(searched % number), SEQ_MAX).expect("it was inserted");
+        }
+        assert!(made(&memtable) > generations, "{} of {entries}", made(&memtable));
+        generations = made(&memtable);
+        let near = |number: &u64| memtable.list.begin(&Target::at(&key(*number), 0)).1;
+        let found = (0..number).filter(|number| near(number) == HINT_HEIGHT).count();
+        assert!(found * 4 >= entries * 3, "{found} of {entries}");
+    }
+    assert!(generations < GENERATIONS);
+}
+
+/// What comes while they are made may be missing; nothing else is, and they are in order.
+#[test]
+fn landmarks_are_in_the_order_of_the_list() {
+    let memtable = Memtable::new();
+    for number in 0..size(2000, 200) as u64 {
+        memtable.insert(&mixed(number).to_be_bytes(), number + 1, Kind::Put, b"v");
+        memtable.get(b"absent", SEQ_MAX);
+    }
+    let landmarks = memtable.list.landmarks.get().unwrap();
+    for generation in landmarks.generations.iter().map_while(OnceLock::get) {
+        // SAFETY: they are nodes of a list that lives.
+        let keys = generation.marks.iter().map(|mark| unsafe { node_key(mark.node) });
+        assert!(
+            keys.clone().is_sorted() && keys.clone().all(|key| key.starts_with(&generation.prefix))
+        );
+        assert!(generation.marks.is_sorted_by_key(|mark| mark.words));
+    }
+}
