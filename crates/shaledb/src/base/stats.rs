@@ -44,6 +44,8 @@ counters! {
     WalSyncs => "wal_syncs",
     /// Nanoseconds spent in syncs of the write-ahead log.
     WalSyncNanos => "wal_sync_ns",
+    /// Memtables sealed before they were full, since scans passed many dead entries in them.
+    SealedForScans => "memtables_sealed_for_scans",
     /// Bytes written to blob files.
     BlobBytes => "blob_bytes",
     /// Bytes written by ingest.

@@ -4,6 +4,7 @@
 //! All of them are generic over their children, so that a step costs no virtual call.
 
 mod source;
+mod covers;
 pub mod concat;
 pub mod merge;
 #[cfg(test)]

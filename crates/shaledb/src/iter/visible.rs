@@ -10,6 +10,7 @@
 //! allocation; after [`STEPS`] hidden versions of one key the rest is jumped over by a seek; a run
 //! covered by a range delete is jumped over in every source that holds nothing newer than it.
 
+use super::covers::Covers;
 use super::merge::Merge;
 use super::source::Source;
 use crate::base::cursor::Cursor;
@@ -82,6 +83,29 @@ impl WriteSetView {
     }
 }
 
+/// Counts entries that are passed and dead: a newer committed one that the reader sees hides them,
+/// or they are deletes themselves. (What an own write hides is so for its transaction only.)
+#[derive(Debug)]
+struct Dead {
+    /// The first and the last number of those that are counted.
+    first: SeqNo,
+    last: SeqNo,
+    count: u64,
+}
+
+impl Dead {
+    #[inline]
+    fn has(&self, seq: SeqNo) -> bool {
+        self.first <= seq && seq <= self.last
+    }
+
+    /// An entry that is hidden by what was written at `by`, or by itself.
+    #[inline]
+    fn note(&mut self, seq: SeqNo, by: SeqNo) {
+        self.count += u64::from(self.first <= seq && by <= self.last);
+    }
+}
+
 /// Where a [`Visible`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
@@ -102,6 +126,7 @@ pub struct Visible<C> {
     seq: SeqNo,
     write_set: Option<WriteSetView>,
     covers: Covers,
+    dead: Dead,
     lower: Vec<u8>,
     upper: Option<Vec<u8>>,
     position: Position,
@@ -131,6 +156,7 @@ impl<C: Source> Visible<C> {
             seq,
             write_set: None,
             covers,
+            dead: Dead { first: SEQ_MAX, last: seq, count: 0 },
             lower,
             upper,
             position: Position::Nowhere,
@@ -147,6 +173,18 @@ impl<C: Source> Visible<C> {
         self.covers.0.extend(Covers::new(write_set.deletes.clone(), SEQ_MAX).0);
         self.write_set = Some(write_set);
         self
+    }
+
+    /// Counts the dead entries that it passes from now on, of those written at `first` or later.
+    pub fn count_dead(mut self, first: SeqNo) -> Visible<C> {
+        self.dead.first = first;
+        self
+    }
+
+    /// How many dead entries were passed that are to be counted. May be set back to 0.
+    #[inline]
+    pub fn dead(&mut self) -> &mut u64 {
+        &mut self.dead.count
     }
 
     /// The number of the reader, and what he sees of his own writes.
@@ -243,7 +281,7 @@ impl<C: Source> Visible<C> {
     pub fn seek_first(&mut self) -> Result<()> {
         self.leave();
         self.merge.seek(&self.lower, self.newest())?;
-        self.find_forward(false)
+        self.find_forward(None)
     }
 
     /// Goes to the last row.
@@ -260,7 +298,7 @@ impl<C: Source> Visible<C> {
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
         self.leave();
         self.merge.seek(key.max(self.lower.as_slice()), self.newest())?;
-        self.find_forward(false)
+        self.find_forward(None)
     }
 
     /// Goes to the last row at or before `key`.
@@ -294,8 +332,10 @@ impl<C: Source> Visible<C> {
             debug_assert!(moved.is_err() || self.sees(self.merge.seq()), "plain rows are seen");
             return moved;
         }
+        let mut shown = 0;
         match std::mem::replace(&mut self.position, Position::Nowhere) {
             Position::Forward => {
+                shown = self.merge.seq();
                 self.key.clear();
                 self.key.extend_from_slice(self.merge.key());
                 self.merge.next()?;
@@ -310,7 +350,7 @@ impl<C: Source> Visible<C> {
             Position::Nowhere => return Ok(()),
         }
         debug_assert!(!self.merge.valid() || self.merge.key() >= &self.key, "keys ascend");
-        self.find_forward(true)
+        self.find_forward(Some(shown))
     }
 
     /// Goes to the previous row; nothing happens if there is no current one.
@@ -343,16 +383,19 @@ impl<C: Source> Visible<C> {
     }
 
     /// From the merge's entry on, finds the first one to show. With `passed`, all versions of
-    /// `self.key` are hidden.
+    /// `self.key` are hidden, by what was written at that number.
     #[inline]
-    fn find_forward(&mut self, mut passed: bool) -> Result<()> {
+    fn find_forward(&mut self, mut passed: Option<SeqNo>) -> Result<()> {
         // Hidden entries since the last seek.
         let mut hidden = 0;
         let mut covered = 0;
         while self.merge.valid() {
             let key = self.merge.key();
             let seq = self.merge.seq();
-            if passed && same(key, &self.key) {
+            if let Some(by) = passed
+                && same(key, &self.key)
+            {
+                self.dead.note(seq, by);
                 hidden += 1;
                 if hidden > STEPS {
                     hidden = 0;
@@ -372,7 +415,7 @@ impl<C: Source> Visible<C> {
                     hidden = 0;
                     self.key.clear();
                     self.key.extend_from_slice(key);
-                    passed = false;
+                    passed = None;
                     self.merge.advance_to(&self.key, self.seq)?;
                 } else {
                     self.merge.next()?;
@@ -380,6 +423,7 @@ impl<C: Source> Visible<C> {
                 continue;
             }
             if let Some(cover) = self.covers.newer_than(key, seq) {
+                self.dead.note(seq, cover.newest);
                 covered += 1;
                 if covered <= COVERED_STEPS || !self.merge.skip_to(cover.end(), cover.newest)? {
                     self.merge.next()?;
@@ -394,9 +438,10 @@ impl<C: Source> Visible<C> {
                 self.plain = self.plain_ahead();
                 return Ok(());
             }
+            self.dead.note(seq, seq);
             self.key.clear();
             self.key.extend_from_slice(key);
-            passed = true;
+            passed = Some(seq);
             hidden = 0;
             self.merge.next()?;
         }
@@ -438,6 +483,7 @@ impl<C: Source> Visible<C> {
         while self.merge.valid() && !(bounded && self.merge.key() < self.lower.as_slice()) {
             if let Some(cover) = self.covers.newer_than(self.merge.key(), self.merge.seq()) {
                 // Hidden, and with it all older versions; newer ones come next.
+                self.dead.note(self.merge.seq(), cover.newest);
                 covered += 1;
                 if covered <= COVERED_STEPS
                     || !self.merge.skip_back_to(cover.start(), cover.newest)?
@@ -470,10 +516,16 @@ impl<C: Source> Visible<C> {
     /// entry; answers whether the key is to be shown, with its value in the buffer.
     fn pass_versions(&mut self) -> Result<bool> {
         let mut live = false;
+        // Whether the version before is one to count once a newer one hides it.
+        let mut counts = false;
         for _ in 0..STEPS {
             let seq = self.merge.seq();
             if self.sees(seq) {
                 live = self.take_value(seq);
+                if self.dead.has(seq) {
+                    self.dead.count += u64::from(counts) + u64::from(!live);
+                    counts = live;
+                }
             }
             self.merge.prev()?;
             if !self.merge.valid() || !same(self.merge.key(), &self.key) {
@@ -526,67 +578,6 @@ impl<C: Source> Visible<C> {
 #[inline]
 fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.last() == b.last() && a == b
-}
-
-/// All range deletes, as one reader sees them. There are few sets, and mostly none.
-#[derive(Debug)]
-struct Covers(Vec<Cover>);
-
-impl Covers {
-    fn new(sets: Vec<Arc<RangeDeletes>>, seq: SeqNo) -> Covers {
-        let sets = sets.into_iter().filter(|set| !set.is_empty());
-        Covers(sets.map(|set| Cover::new(set, seq)).collect())
-    }
-
-    /// A set that deletes the entry (key, seq), if one does.
-    #[inline]
-    fn newer_than(&mut self, key: &[u8], seq: SeqNo) -> Option<&Cover> {
-        self.0.iter_mut().find_map(|cover| (cover.newest(key) > seq).then_some(&*cover))
-    }
-}
-
-/// One set of range deletes with the last answer remembered: neighboring keys mostly lie in the
-/// same range, or in the same gap.
-#[derive(Debug)]
-struct Cover {
-    deletes: Arc<RangeDeletes>,
-    seq: SeqNo,
-    /// The first range that ends after the last key asked for.
-    at: usize,
-    /// The newest visible delete of that range.
-    newest: SeqNo,
-}
-
-impl Cover {
-    fn new(deletes: Arc<RangeDeletes>, seq: SeqNo) -> Cover {
-        let newest = deletes.fragments().first().map_or(0, |first| first.newest_at(seq));
-        Cover { deletes, seq, at: 0, newest }
-    }
-
-    /// The newest visible delete that covers `key`, or 0.
-    #[inline]
-    fn newest(&mut self, key: &[u8]) -> SeqNo {
-        let fragments = self.deletes.fragments();
-        let after_last = self.at == 0 || fragments[self.at - 1].end.as_slice() <= key;
-        if !after_last || fragments.get(self.at).is_some_and(|f| f.end.as_slice() <= key) {
-            self.at = fragments.partition_point(|f| f.end.as_slice() <= key);
-            self.newest = fragments.get(self.at).map_or(0, |f| f.newest_at(self.seq));
-        }
-        match fragments.get(self.at) {
-            Some(fragment) if fragment.start.as_slice() <= key => self.newest,
-            _ => 0,
-        }
-    }
-
-    /// The end of the range that covered the last key.
-    fn end(&self) -> &[u8] {
-        &self.deletes.fragments()[self.at].end
-    }
-
-    /// The start of the range that covered the last key.
-    fn start(&self) -> &[u8] {
-        &self.deletes.fragments()[self.at].start
-    }
 }
 
 #[cfg(test)]

@@ -175,6 +175,79 @@ fn many_versions_of_a_key_are_jumped_over() {
     }
 }
 
+/// How many dead entries are passed by going through all rows.
+fn dead_passed(rows: &mut Visible<VecCursor>, backward: bool) -> u64 {
+    let (seek, step): (fn(&mut _) -> _, fn(&mut _) -> _) = match backward {
+        true => (Visible::seek_last, Visible::prev),
+        false => (Visible::seek_first, Visible::next),
+    };
+    *rows.dead() = 0;
+    seek(rows).unwrap();
+    while rows.valid() {
+        step(rows).unwrap();
+    }
+    *rows.dead()
+}
+
+#[test]
+fn dead_entries_are_counted_from_a_number_on() {
+    for seed in 0..300 {
+        let mut random = Random::new(seed);
+        let History { entries, .. } = History::random(&mut random, 200, 100, 0);
+        let (first, last) = (random.below(200), random.below(220));
+        let is_dead = |entry: &&Entry| {
+            let hides = |newer: &Entry| newer.key == entry.key && newer.seq > entry.seq;
+            (first..=last).contains(&entry.seq)
+                && (entry.kind == Kind::Delete
+                    || entries.iter().any(|newer| hides(newer) && newer.seq <= last))
+        };
+        let dead = entries.iter().filter(is_dead).count() as u64;
+        let history = History { entries: entries.clone(), deletes: Vec::new() };
+        let merge = deal(&history, &mut random, 3);
+        let rows = Visible::new(merge, last, Vec::new(), Vec::new(), None);
+        let mut rows = rows.count_dead(first);
+        assert_eq!(dead_passed(&mut rows, false), dead, "seed {seed}");
+        assert_eq!(dead_passed(&mut rows, true), dead, "seed {seed}");
+    }
+}
+
+#[test]
+fn what_own_writes_hide_is_not_dead() {
+    let both = |seq, kind| (0..100).map(move |key| entry(key, seq, kind));
+    for kind in [Kind::Put, Kind::Delete] {
+        // Written, and three times by the reader himself.
+        let own: Vec<Entry> = (0..3).flat_map(|n| both(WRITE_SET_FIRST + n, kind)).collect();
+        let merge = Merge::new([own, both(5, Kind::Put).collect()].map(VecCursor::new).into());
+        let rows = Visible::new(merge, 9, Vec::new(), Vec::new(), None).count_dead(1);
+        let write_set = WriteSetView { last: SEQ_MAX, ..WriteSetView::default() };
+        let mut rows = rows.with_write_set(write_set);
+        assert_eq!([false, true].map(|backward| dead_passed(&mut rows, backward)), [0, 0]);
+    }
+    // Those that are too new for him are not dead either.
+    let merge =
+        Merge::new([5, 15].map(|seq| VecCursor::new(both(seq, Kind::Put).collect())).into());
+    let mut rows = Visible::new(merge, 9, Vec::new(), Vec::new(), None).count_dead(1);
+    assert_eq!([false, true].map(|backward| dead_passed(&mut rows, backward)), [0, 0]);
+}
+
+#[test]
+fn what_a_range_delete_covers_is_dead() {
+    let delete = |seq| {
+        let (start, end) = (vec![0], vec![9]);
+        vec![Arc::new(RangeDeletes::new([RangeDelete { start, end, seq }]))]
+    };
+    let merge =
+        || Merge::new(vec![VecCursor::new((0..4).map(|key| entry(key, 5, Kind::Put)).collect())]);
+    let rows = Visible::new(merge(), 9, delete(7), Vec::new(), None);
+    let mut rows = rows.count_dead(1);
+    assert_eq!([false, true].map(|backward| dead_passed(&mut rows, backward)), [4, 4]);
+    let deletes = delete(WRITE_SET_FIRST);
+    let write_set = WriteSetView { last: SEQ_MAX, deletes, ..WriteSetView::default() };
+    let rows = Visible::new(merge(), 9, Vec::new(), Vec::new(), None).count_dead(1);
+    let mut rows = rows.with_write_set(write_set);
+    assert_eq!([false, true].map(|backward| dead_passed(&mut rows, backward)), [0, 0]);
+}
+
 #[test]
 fn a_run_deleted_by_range_is_jumped_over() {
     let delete = |start: u32, end: u32, seq| RangeDelete {

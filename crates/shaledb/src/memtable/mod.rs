@@ -48,6 +48,8 @@ pub struct Memtable {
     last_seq: AtomicU64,
     first_seq: AtomicU64,
     misses: Misses,
+    /// How many dead entries scans have passed.
+    dead_passed: AtomicU64,
     attached: Mutex<Vec<Arc<dyn Any + Send + Sync>>, { rank::ATTACHED }>,
     /// The memory of what is attached, and the bytes that it keeps outside.
     attached_bytes: AtomicUsize,
@@ -73,6 +75,7 @@ impl Memtable {
             last_seq: AtomicU64::new(0),
             first_seq: AtomicU64::new(u64::MAX),
             misses: Misses::default(),
+            dead_passed: AtomicU64::new(0),
             attached: Mutex::new(Vec::new()),
             attached_bytes: AtomicUsize::new(0),
             outside_bytes: AtomicU64::new(0),
@@ -96,6 +99,7 @@ impl Memtable {
         self.last_seq = AtomicU64::new(0);
         (self.misses, self.filter) = (Misses::default(), OnceLock::new());
         self.wanted = AtomicBool::new(false);
+        self.dead_passed = AtomicU64::new(0);
         debug_assert!(self.is_empty() && self.outside_bytes() == 0, "as new");
         true
     }
@@ -291,6 +295,13 @@ impl Memtable {
     #[inline]
     pub fn last_seq(&self) -> SeqNo {
         self.last_seq.load(Ordering::Relaxed)
+    }
+
+    /// How many dead entries scans have passed, again and again the same. A scan adds to it when it
+    /// has passed some.
+    #[inline]
+    pub fn dead_passed(&self) -> &AtomicU64 {
+        &self.dead_passed
     }
 
     /// Keeps `kept` for as long as the memtable: what an entry refers to outside of it. It takes

@@ -10,7 +10,7 @@ use super::value::BlobSource;
 use super::write_set::WriteSetSources;
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
-use crate::base::key::{Kind, SeqNo, common_prefix};
+use crate::base::key::{Kind, SEQ_MAX, SeqNo, common_prefix};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::iter::{Visible, WriteSetView};
@@ -66,6 +66,10 @@ struct Sources {
 
 /// Of how many sources a scan keeps cursors that its range does not need.
 const KEPT_MOST: usize = 32;
+
+/// So many dead entries that were passed are not told of: where there are few, no scan writes to
+/// what all threads share.
+const FEW_DEAD: u64 = 8;
 
 /// Counts steps down to the next one that is to be measured: a step is too short for a look at
 /// what belongs to the thread.
@@ -130,7 +134,10 @@ impl Scan {
         let (merge, deletes) = sources::open(state, write_set.as_ref(), &range)?;
         let due = blobs.meter().map_or(0, |meter| meter.recorder().take_due(Activity::ScanStep));
         let steps = Steps::until(due);
-        let mut rows = Visible::new(merge, seq, deletes, range.lower, range.upper);
+        // Of nothing that is in an empty one by now.
+        let first = state.active.first_seq().unwrap_or(SEQ_MAX);
+        let mut rows =
+            Visible::new(merge, seq, deletes, range.lower, range.upper).count_dead(first);
         let mut sources = Sources { options: range.cursor, own: None, whole: None, again: false };
         if let Some(WriteSetSources { memtable, runs, writes }) = write_set {
             rows = rows.with_write_set(writes);
@@ -211,6 +218,7 @@ impl Scan {
         writes: Option<WriteSetView>,
     ) {
         self.leave_row();
+        self.tell_dead();
         let shared = upper.map_or(0, |upper| common_prefix(lower, upper));
         let prefix = self.sources.whole.as_deref().expect("it is of all keys");
         let prefix = if shared > prefix.len() { &lower[..shared] } else { prefix };
@@ -238,6 +246,7 @@ impl Scan {
         seek: impl FnOnce(&mut Visible<ScanSource>) -> Result<()>,
     ) -> Result<()> {
         self.leave();
+        self.tell_dead();
         if self.blobs.is_closed() {
             return Err(self.end());
         }
@@ -260,6 +269,15 @@ impl Scan {
         step(&mut self.rows)?;
         meter.end(Activity::ScanStep, started);
         Ok(())
+    }
+
+    /// Tells of the dead entries that were passed since it did.
+    #[inline]
+    fn tell_dead(&mut self) {
+        let dead = self.rows.dead();
+        if *dead > FEW_DEAD {
+            self.blobs.note_dead(std::mem::take(dead));
+        }
     }
 
     /// Ends a scan of a database that has been closed.
@@ -489,6 +507,7 @@ impl Scan {
 
 impl Drop for Scan {
     fn drop(&mut self) {
+        self.tell_dead();
         if let Some(meter) = self.blobs.meter() {
             let Steps { due, .. } = self.steps;
             let (activity, counter) = (Activity::ScanStep, Counter::ScanSteps);

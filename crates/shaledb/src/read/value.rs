@@ -22,6 +22,9 @@ pub trait BlobSource: Send + Sync {
         false
     }
 
+    /// Notes that the scan has passed so many dead entries of the active memtable of its state.
+    fn note_dead(&self, _count: u64) {}
+
     /// What measures and counts the reads of a scan, if anything does. Asked here so that a scan
     /// need not hold one thing more that all threads share.
     fn meter(&self) -> Option<&Meter> {

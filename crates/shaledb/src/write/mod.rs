@@ -5,5 +5,6 @@ pub mod ops;
 pub mod queue;
 pub mod throttle;
 pub mod stalled;
+pub mod dead;
 pub mod level0;
 pub mod space;

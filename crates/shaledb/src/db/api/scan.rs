@@ -75,6 +75,10 @@ impl BlobSource for PinnedBlobs {
         std::ptr::eq(&raw const *self.state, state)
     }
 
+    fn note_dead(&self, count: u64) {
+        self.core.note_dead(&self.state.active, count);
+    }
+
     fn meter(&self) -> Option<&Meter> {
         Some(&self.core.tables.meter)
     }

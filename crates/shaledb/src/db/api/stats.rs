@@ -572,6 +572,10 @@ impl fmt::Display for Stats {
             count("filter_useful"),
             count("filter_false_positives")
         )?;
+        let sealed = count(Counter::SealedForScans.name());
+        if sealed > 0 {
+            writeln!(f, "memtables sealed early for what scans passed: {sealed}")?;
+        }
         if self.lock_escalations > 0 {
             writeln!(f, "locks of keys made ranges: {} times", self.lock_escalations)?;
         }

@@ -7,3 +7,6 @@ mod seal;
 
 #[cfg(all(test, not(feature = "shuttle")))]
 mod filter_tests;
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod dead_tests;

@@ -3,12 +3,15 @@
 use super::group::Filled;
 use crate::base::error::Result;
 use crate::base::key::SeqNo;
+use crate::base::stats::Counter;
 use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering::Relaxed;
 use crate::db::core::{Core, Leader, Settings, TreeCore, Trees};
 use crate::memtable::Memtable;
 use crate::state::TreeState;
 use crate::version::TreeId;
-use crate::write::space;
+use crate::write::dead::{self, Passed, Verdict};
+use crate::write::{level0, space};
 
 /// A log that a flush leaves with no more than this goes on: reading it costs less than a new file.
 const LOG_BYTES_WORTH: u64 = 64 << 10;
@@ -64,14 +67,51 @@ impl Core {
         }
     }
 
-    /// After something was written: seals the memtables that are full, the largest one while
-    /// all active ones together take more than half of what memtables may, and those that hold back
-    /// the removal of old logs. Looks at all trees, so only if one is full, or once for each
-    /// quarter of a memtable that is written. A log that has become long by what fills no memtable
-    /// (trees that were dropped soon, transactions that were prepared and rolled back) is ended.
+    /// Notes that a scan has passed so many dead entries of a memtable. The next commit looks
+    /// whether it is to be sealed; if none comes, all are sealed anyway.
+    pub fn note_dead(&self, memtable: &Memtable, count: u64) {
+        let before = memtable.dead_passed().fetch_add(count, Relaxed);
+        let worth = dead::worth(memtable.count());
+        if before < worth && worth <= before.saturating_add(count) {
+            self.dead_passed.store(true, Relaxed);
+        }
+    }
+
+    /// Whether scans pass so many dead entries of the active memtable that a flush is worth it.
+    fn is_full_of_dead(&self, tree: &TreeCore, memtable: &Memtable) -> bool {
+        let (entries, dead) = (memtable.count(), memtable.dead_passed().load(Relaxed));
+        if dead < dead::worth(entries) {
+            return false;
+        }
+        let debt = self.sched.lock().debts.get(&tree.id).copied().unwrap_or_default();
+        let verdict = dead::decide(&Passed {
+            entries,
+            dead,
+            first_seq: memtable.first_seq().unwrap_or(0),
+            last_seq: memtable.last_seq(),
+            oldest_reader: self.reader_seqs()[0],
+            is_behind: !tree.state.load().sealed.is_empty()
+                || debt.level0_tables >= level0::SOFT
+                || debt.bytes > debt.soft,
+        });
+        match verdict {
+            Verdict::GoesOn => {}
+            Verdict::Sealed => self.recorder.add(Counter::SealedForScans, 1),
+            Verdict::CountedAnew => memtable.dead_passed().store(0, Relaxed),
+        }
+        verdict == Verdict::Sealed
+    }
+
+    /// After something was written: seals the memtables that are full, those in which scans pass
+    /// much that is dead, the largest one while all active ones together take more than half of
+    /// what memtables may, and those that hold back the removal of old logs. Looks at all trees, so
+    /// only if one is full, or perhaps of dead entries, or once for each quarter of a memtable that
+    /// is written. A log that has become long by what fills no memtable (trees that were dropped
+    /// soon, transactions that were prepared and rolled back) is ended.
     pub fn seal_due(&self, leader: &mut Leader, trees: &Trees, filled: Filled) {
         leader.bytes_since_check = leader.bytes_since_check.saturating_add(filled.bytes);
-        if !filled.full && leader.bytes_since_check < self.settings.memtable_bytes / 4 {
+        let passed = self.dead_passed.load(Relaxed) && self.dead_passed.swap(false, Relaxed);
+        if !filled.full && !passed && leader.bytes_since_check < self.settings.memtable_bytes / 4 {
             return;
         }
         leader.bytes_since_check = 0;
@@ -79,7 +119,8 @@ impl Core {
         let mut full: Vec<&TreeCore> = Vec::new();
         for tree in trees.by_id.values() {
             let memtable = tree.state.load().active.clone();
-            if self.is_full(tree, &memtable) {
+            let is_full = self.is_full(tree, &memtable);
+            if is_full || passed && self.is_full_of_dead(tree, &memtable) {
                 full.push(tree);
             } else if !memtable.is_empty() {
                 active.push((self.weight(tree, &memtable), tree));

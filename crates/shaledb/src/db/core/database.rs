@@ -86,6 +86,8 @@ pub(crate) struct Core {
     pub prepared: Mutex<BTreeMap<Vec<u8>, PreparedCore>, { rank::PREPARED }>,
     /// The last commit of a prepared transaction.
     pub decided: AtomicU64,
+    /// Whether scans may have passed so many dead entries of a memtable that a flush is worth it.
+    pub dead_passed: AtomicBool,
     /// Blob files in use.
     pub blobs: Mutex<Blobs, { rank::BLOBS }>,
     /// Set by the failure after which no write is accepted any more.
@@ -159,6 +161,7 @@ impl Core {
             locks,
             prepared: Mutex::new(BTreeMap::new()),
             decided: AtomicU64::new(0),
+            dead_passed: AtomicBool::new(false),
             blobs: Mutex::default(),
             guard,
             closed: AtomicBool::new(false),
