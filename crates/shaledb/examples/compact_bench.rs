@@ -160,6 +160,7 @@ impl Bench {
             plan: &plan,
             inputs: &inputs,
             snapshots: &[],
+            state: None,
             tree: 1,
             block_bytes: BLOCK_BYTES,
             codecs: &Codecs::all(self.codec).into(),

@@ -207,6 +207,7 @@ fn answer_drop(input: &str) -> String {
             Decision::Keep => write!(answer, "{key}@{seq} ").unwrap(),
             Decision::KeepAsSeqZero => write!(answer, "{key}@0 ").unwrap(),
             Decision::Drop => {}
+            Decision::Ask => unreachable!("nobody is to be asked"),
         }
     }
     for delete in surviving_range_deletes(&deletes, &snapshots, &bottom).deletes() {

@@ -4,11 +4,15 @@
 //! the oldest snapshot, and so on; the newest stripe has no snapshot above it. Readers are at
 //! snapshots or at the newest position, so of each key at most the newest entry of each stripe
 //! can be seen, and that only if no range delete of the same stripe is newer. A delete of stripe
-//! 0 hides nothing but what is older, so it goes when nothing older can lie below the output.
+//! 0 hides nothing but what is older, so it goes when nothing older can lie below the output. Tables
+//! there whose range has the key do not keep it if it has met the put that it deletes and their
+//! filters say that they lack the key ([`Older`]).
 //!
 //! The caller passes as snapshots every position at which a reader may still look at the outputs:
 //! open snapshots, and the position of the newest commit that readers see.
 
+use super::older::Older;
+use crate::base::cursor::Cursor;
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::{RangeDelete, RangeDeletes};
 use crate::table::meta::{FileId, TableMeta};
@@ -25,6 +29,9 @@ pub enum Decision {
     KeepAsSeqZero,
     /// It is left out.
     Drop,
+    /// A delete: it is left out if [`DropFilter::has_met_all`] says so of the entry that comes
+    /// next, else written as it is.
+    Ask,
 }
 
 /// What lies below the output of a merge.
@@ -83,10 +90,12 @@ fn stripe(snapshots: &[SeqNo], seq: SeqNo) -> usize {
 
 /// Decides about the entries of one merge, in their order.
 #[derive(Debug)]
-pub struct DropFilter {
+pub struct DropFilter<'a> {
     snapshots: Vec<SeqNo>,
     deletes: RangeDeletes,
     bottom: Bottom,
+    /// Who is asked about deletes that `bottom` keeps.
+    older: Option<Older<'a>>,
     bottom_is_empty: bool,
     /// For each level below: the first table that is not before the last key asked for.
     below_at: Vec<usize>,
@@ -97,10 +106,10 @@ pub struct DropFilter {
     done: usize,
 }
 
-impl DropFilter {
+impl<'a> DropFilter<'a> {
     /// A filter for a merge (or a part of one) whose inputs have these range deletes. `snapshots`
     /// ascend.
-    pub fn new(snapshots: &[SeqNo], bottom: Bottom, deletes: RangeDeletes) -> DropFilter {
+    pub fn new(snapshots: &[SeqNo], bottom: Bottom, deletes: RangeDeletes) -> DropFilter<'a> {
         assert!(snapshots.is_sorted(), "snapshots ascend");
         let levels = match &bottom {
             Bottom::Unknown => 0,
@@ -117,10 +126,16 @@ impl DropFilter {
             bottom_is_empty: bottom.is_empty(),
             below_at: vec![0; levels],
             bottom,
+            older: None,
             fragment_at: 0,
             last_key: Vec::new(),
             done: usize::MAX,
         }
+    }
+
+    /// Has it ask this one about deletes; without, it never says [`Decision::Ask`].
+    pub fn asking(self, older: Option<Older<'a>>) -> DropFilter<'a> {
+        DropFilter { older, ..self }
     }
 
     /// What becomes of this entry. Entries come in merge order: key ascending, then newest first.
@@ -153,10 +168,25 @@ impl DropFilter {
         }
         match kind {
             Kind::Delete if self.is_bottom(key) => Decision::Drop,
+            Kind::Delete if self.older.is_some() => Decision::Ask,
             // A range delete that stays must not come to lie above an entry it is older than.
             Kind::Put | Kind::Blob if self.bottom_is_empty && !in_range => Decision::KeepAsSeqZero,
             _ => Decision::Keep,
         }
+    }
+
+    /// The key of the last entry that was decided about.
+    pub fn last_key(&self) -> &[u8] {
+        &self.last_key
+    }
+
+    /// Whether the delete that was decided about last has no more to hide: `next`, which stands on
+    /// what comes after it, has the put that it deletes (which goes, being of the same stripe), and
+    /// nothing older has the key. A delete that has met none may be of anything: nobody is asked.
+    #[inline]
+    pub fn has_met_all(&mut self, next: &impl Cursor) -> bool {
+        let has_met = next.valid() && next.key() == self.last_key && next.kind() != Kind::Delete;
+        has_met && self.older.as_mut().is_some_and(|older| older.surely_lacks(&self.last_key))
     }
 
     /// Whether a whole block that comes next may be kept as it is: each of its entries would be,

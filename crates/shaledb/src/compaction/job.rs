@@ -11,6 +11,7 @@
 //! is a yield point, where it may flush a memtable or give the part up.
 
 use super::drop::{Bottom, Decision, DropFilter, surviving_range_deletes};
+use super::older::Older;
 use super::plan::Plan;
 use super::policy;
 use super::policy::chosen::LevelCodecs;
@@ -26,10 +27,12 @@ use crate::fs::Env;
 use crate::fs::meter::Meter;
 use crate::iter::Merge;
 use crate::iter::concat::{Concat, Run, ScanPart};
+use crate::state::TreeState;
 use crate::table::format::{FileKind, file_name};
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::{BulkScan, Probe, RawBlock, Table, TableDictionary, TableOptions, TableWriter};
 use crate::version::TreeId;
+use arc_swap::ArcSwap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -63,6 +66,8 @@ pub struct Context<'a> {
     pub inputs: &'a [(usize, Vec<Arc<Table>>)],
     /// The sequence numbers of open snapshots, ascending.
     pub snapshots: &'a [SeqNo],
+    /// What the tree has, as it changes; `None` if it is not to be asked about deletes.
+    pub state: Option<&'a ArcSwap<TreeState>>,
     /// The number of the tree, which goes into the outputs.
     pub tree: TreeId,
     /// The codecs of the tree's levels.
@@ -141,7 +146,7 @@ impl Rows for Merge<RunScan> {
 /// [`PartMerge::into_files`].
 pub struct PartMerge<'a> {
     input: Input,
-    filter: DropFilter,
+    filter: DropFilter<'a>,
     outputs: Outputs<'a>,
     /// The first key of the next part.
     end: Option<Vec<u8>>,
@@ -178,7 +183,8 @@ impl<'a> PartMerge<'a> {
             reuses_blocks: reuses_blocks(context),
             done: Done::default(),
         };
-        let filter = DropFilter::new(context.snapshots, bottom, deletes);
+        let older = context.state.and_then(|state| Older::below(context.plan, state));
+        let filter = DropFilter::new(context.snapshots, bottom, deletes).asking(older);
         let mut input = input(context, part);
         match &mut input {
             Input::Run(rows) => rows.seek_first()?,
@@ -218,7 +224,11 @@ impl<'a> PartMerge<'a> {
 }
 
 /// Merges some thousand rows; answers whether there are more.
-fn copy(rows: &mut impl Rows, filter: &mut DropFilter, outputs: &mut Outputs<'_>) -> Result<bool> {
+fn copy(
+    rows: &mut impl Rows,
+    filter: &mut DropFilter<'_>,
+    outputs: &mut Outputs<'_>,
+) -> Result<bool> {
     let mut left = ROWS_PER_STEP;
     while rows.valid() {
         if left == 0 {
@@ -236,6 +246,13 @@ fn copy(rows: &mut impl Rows, filter: &mut DropFilter, outputs: &mut Outputs<'_>
             Decision::Keep => outputs.add(key, seq, kind, rows.value())?,
             Decision::KeepAsSeqZero => outputs.add(key, 0, kind, rows.value())?,
             Decision::Drop => {}
+            Decision::Ask => {
+                rows.next()?;
+                if !filter.has_met_all(rows) {
+                    outputs.add(filter.last_key(), seq, kind, b"")?;
+                }
+                continue;
+            }
         }
         rows.next()?;
     }
@@ -246,7 +263,7 @@ fn copy(rows: &mut impl Rows, filter: &mut DropFilter, outputs: &mut Outputs<'_>
 #[inline(never)]
 fn reuse_block(
     rows: &mut impl Rows,
-    filter: &mut DropFilter,
+    filter: &mut DropFilter<'_>,
     outputs: &mut Outputs<'_>,
 ) -> Result<bool> {
     let Some(raw) = rows.scan().raw_block() else { return Ok(false) };

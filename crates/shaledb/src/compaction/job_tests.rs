@@ -142,6 +142,7 @@ impl Job<'_> {
             plan: &self.plan,
             inputs: &self.inputs,
             snapshots: &self.snapshots,
+            state: None,
             tree: 1,
             codecs: &self.codecs,
             probe: None,
@@ -182,6 +183,7 @@ impl Job<'_> {
             }
             match filter.decide(&entry.key, entry.seq, entry.kind) {
                 Decision::Drop => continue,
+                Decision::Ask => unreachable!("nobody is to be asked"),
                 Decision::Keep => {}
                 Decision::KeepAsSeqZero => entry.seq = 0,
             }
@@ -588,3 +590,6 @@ fn a_table_ends_where_its_writer_would_hold_too_much() {
 
 #[path = "job_cuts_tests.rs"]
 mod cuts;
+
+#[path = "older_tests.rs"]
+mod older_tests;

@@ -2,7 +2,7 @@
 //!
 //! Deciding is pure: [`picker`] looks at the shape of a tree and answers with a [`plan::Plan`];
 //! [`policy`] says how a level's tables are written; [`mod@drop`] says which entries of a merge are
-//! still needed; [`split`] says where to cut, both the work and the output; [`stages`] in which
+//! still needed, with [`older`] for deletes; [`split`] says where to cut, both the work and the output; [`stages`] in which
 //! steps the result becomes visible.
 
 pub mod range;
@@ -17,6 +17,7 @@ pub mod idle;
 pub mod space;
 pub mod picker;
 pub mod manual;
+pub mod older;
 pub mod drop;
 pub mod split;
 pub mod stages;

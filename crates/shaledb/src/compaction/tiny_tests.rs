@@ -1,10 +1,12 @@
 //! A tree of a few hundred entries in vectors, whose flushes and compactions do what the
 //! picker, drop filter and splitter say, several at once, installed in stages, ending in any
 //! order, some of them early. After every step each key is read at each snapshot and compared with
-//! a plain history of the operations.
+//! a plain history of the operations. Deletes that have met what they delete ask the other tables,
+//! whose answer is the truth, or what a filter may wrongly say.
 
 use super::drop::{Bottom, Decision, DropFilter, dropped_blobs, surviving_range_deletes};
 use super::manual::{Step, pick_manual};
+use super::older::Older;
 use super::plan::{Action, Busy, Load, Plan, Settings, Shape};
 use super::policy::LAST;
 use super::split::{Cuts, OutputCut, Part, parts};
@@ -13,7 +15,9 @@ use super::{check, picker::pick};
 use crate::base::config::{Codec, Codecs, LEVELS};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, compare};
 use crate::base::ranges::{RangeDelete, RangeDeletes};
+use crate::state::TreeState;
 use crate::table::meta::{FileId, TableMeta};
+use arc_swap::ArcSwap;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,6 +108,8 @@ struct Tiny {
     /// Stages installed before the end of their job; jobs that ended early after one.
     early: u64,
     broken: u64,
+    /// Deletes that went with what they delete, in flushes and in merges.
+    met: [u64; 2],
 }
 
 fn key(at: u16) -> Vec<u8> {
@@ -134,6 +140,7 @@ impl Tiny {
             lost: BTreeSet::new(),
             early: 0,
             broken: 0,
+            met: [0; 2],
         }
     }
 
@@ -146,6 +153,12 @@ impl Tiny {
             65..75 => (Kind::Blob, key(at), Vec::new()),
             75..97 => (Kind::Delete, key(at), Vec::new()),
             _ => (Kind::RangeDelete, key(at), Vec::new()),
+        };
+        // Some keys live for a moment.
+        let last = self.history.last().filter(|last| matches!(last.1, Kind::Put | Kind::Blob));
+        let key = match last {
+            Some(last) if kind == Kind::Delete && self.rng.random_bool(0.5) => last.2.clone(),
+            _ => key,
         };
         if kind == Kind::RangeDelete {
             end = self::key(at + self.rng.random_range(1..40));
@@ -165,7 +178,12 @@ impl Tiny {
         }
         let mut snapshots = self.snapshots.clone();
         snapshots.push(self.seq);
-        let content = filter(&content, &snapshots, Bottom::Unknown);
+        let state = ArcSwap::from_pointee(TreeState::empty());
+        let older = Some(Older::all(&state));
+        let content = self.filter(&content, &snapshots, Bottom::Unknown, older, 0);
+        if content.entries.is_empty() && content.deletes.is_empty() {
+            return;
+        }
         let meta = self.add(content);
         self.shape.levels[0].insert(0, meta);
     }
@@ -302,8 +320,48 @@ impl Tiny {
             piece.entries.extend(entries.filter(|e| inside(&e.key, &start, end)).cloned());
         }
         piece.sort();
-        let kept = filter(&piece, &job.snapshots, Bottom::of(&job.plan));
+        let state = ArcSwap::from_pointee(TreeState::empty());
+        let older = Older::below(&job.plan, &state);
+        let (bottom, below) = (Bottom::of(&job.plan), job.plan.output_level + 1);
+        let kept = self.filter(&piece, &job.snapshots, bottom, older, below);
         cut(&job.plan, &kept, start, part.end.clone())
+    }
+
+    fn filter(
+        &mut self,
+        content: &Content,
+        snapshots: &[SeqNo],
+        bottom: Bottom,
+        older: Option<Older<'_>>,
+        below: usize,
+    ) -> Content {
+        let deletes = surviving_range_deletes(&content.deletes, snapshots, &bottom);
+        let mut filter = DropFilter::new(snapshots, bottom, content.deletes.clone()).asking(older);
+        let mut kept = Content { entries: Vec::new(), deletes };
+        let mut entries = content.entries.iter().peekable();
+        while let Some(entry) = entries.next() {
+            match filter.decide(&entry.key, entry.seq, entry.kind) {
+                Decision::Keep => kept.entries.push(entry.clone()),
+                Decision::KeepAsSeqZero => kept.entries.push(Entry { seq: 0, ..entry.clone() }),
+                Decision::Drop => {}
+                Decision::Ask => {
+                    let met = entries.peek().is_some_and(|next| next.key == entry.key);
+                    let wrong = self.rng.random_bool(0.1);
+                    if met && !wrong && !self.has(&entry.key, below) {
+                        self.met[usize::from(below > 0)] += 1;
+                    } else {
+                        kept.entries.push(entry.clone());
+                    }
+                }
+            }
+        }
+        kept
+    }
+
+    /// Whether a table has the key, from a level on.
+    fn has(&self, key: &[u8], level: usize) -> bool {
+        let tables = self.shape.levels[level..].iter().flatten();
+        tables.flat_map(|table| &self.content[&table.id].entries).any(|entry| entry.key == key)
     }
 
     /// The value of `key` at `seq`: levels from the top, the first one with an entry decides.
@@ -368,20 +426,6 @@ fn check_parts(parts: &[Part]) {
         assert!(pair[0].end.is_some() && pair[0].end == pair[1].start);
         assert!(pair[0].start < pair[0].end);
     }
-}
-
-fn filter(content: &Content, snapshots: &[SeqNo], bottom: Bottom) -> Content {
-    let deletes = surviving_range_deletes(&content.deletes, snapshots, &bottom);
-    let mut filter = DropFilter::new(snapshots, bottom, content.deletes.clone());
-    let mut kept = Content { entries: Vec::new(), deletes };
-    for entry in &content.entries {
-        match filter.decide(&entry.key, entry.seq, entry.kind) {
-            Decision::Keep => kept.entries.push(entry.clone()),
-            Decision::KeepAsSeqZero => kept.entries.push(Entry { seq: 0, ..entry.clone() }),
-            Decision::Drop => {}
-        }
-    }
-    kept
 }
 
 /// Cuts what is kept into tables; range deletes are cut where tables are.
@@ -477,13 +521,16 @@ fn ends(tiny: &mut Tiny) {
 fn reads_are_right_whatever_runs() {
     let first: u64 = std::env::var("SHALE_SEED").map_or(0, |text| text.parse().unwrap());
     let count: u64 = std::env::var("SHALE_SEEDS").map_or(12, |text| text.parse().unwrap());
-    let (mut early, mut broken) = (0, 0);
+    let (mut early, mut broken, mut met) = (0, 0, [0; 2]);
     for seed in first..first + count {
         println!("SHALE_SEED={seed}");
         let tiny = scenario(seed);
         early += tiny.early;
         broken += tiny.broken;
+        met = [met[0] + tiny.met[0], met[1] + tiny.met[1]];
     }
     println!("{early} stages before the end of a job, {broken} jobs that ended after one");
+    println!("{met:?} deletes went with what they delete");
     assert!(count < 12 || early > 100 && broken > 10, "{early} {broken}");
+    assert!(count < 12 || met.iter().all(|&met| met > 20), "{met:?}");
 }

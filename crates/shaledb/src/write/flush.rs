@@ -6,6 +6,7 @@ use crate::base::key::SeqNo;
 use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
 use crate::compaction::drop::{Bottom, Decision, DropFilter, surviving_range_deletes};
+use crate::compaction::older::Older;
 use crate::fs::WriteFile;
 use crate::iter::Merge;
 use crate::memtable::{MemCursor, Memtable};
@@ -17,17 +18,18 @@ use crate::table::meta::TableMeta;
 /// to write; the file is then of no use.
 ///
 /// Entries are dropped as in a compaction to level 0, which may lie on anything: older versions go,
-/// deletes stay.
+/// deletes stay, but for those that delete a put of these memtables and, as `older` says, no more.
 pub fn flush(
     memtables: &[Arc<Memtable>],
     snapshots: &[SeqNo],
+    older: Option<Older<'_>>,
     mut writer: TableWriter,
 ) -> Result<Option<(TableMeta, Box<dyn WriteFile>)>> {
     assert!(!memtables.is_empty(), "a flush has something to write");
     let deletes: Vec<_> = memtables.iter().map(|memtable| memtable.range_deletes()).collect();
     let deletes = RangeDeletes::union(deletes.iter().map(|set| &**set));
     let surviving = surviving_range_deletes(&deletes, snapshots, &Bottom::Unknown);
-    let mut filter = DropFilter::new(snapshots, Bottom::Unknown, deletes);
+    let mut filter = DropFilter::new(snapshots, Bottom::Unknown, deletes).asking(older);
     // The usual case of a lone memtable needs no merge.
     if let [memtable] = memtables {
         copy(memtable.cursor(), &mut filter, &mut writer)?;
@@ -42,11 +44,26 @@ pub fn flush(
     writer.complete().map(Some)
 }
 
-fn copy(mut cursor: impl Cursor, filter: &mut DropFilter, writer: &mut TableWriter) -> Result<()> {
+fn copy(
+    mut cursor: impl Cursor,
+    filter: &mut DropFilter<'_>,
+    writer: &mut TableWriter,
+) -> Result<()> {
     cursor.seek_first()?;
     while cursor.valid() {
-        if filter.decide(cursor.key(), cursor.seq(), cursor.kind()) != Decision::Drop {
-            writer.add(cursor.key(), cursor.seq(), cursor.kind(), cursor.value())?;
+        let (seq, kind) = (cursor.seq(), cursor.kind());
+        match filter.decide(cursor.key(), seq, kind) {
+            Decision::Drop => {}
+            Decision::Ask => {
+                cursor.next()?;
+                if !filter.has_met_all(&cursor) {
+                    writer.add(filter.last_key(), seq, kind, b"")?;
+                }
+                continue;
+            }
+            Decision::Keep | Decision::KeepAsSeqZero => {
+                writer.add(cursor.key(), seq, kind, cursor.value())?;
+            }
         }
         cursor.next()?;
     }

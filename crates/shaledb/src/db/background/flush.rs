@@ -11,6 +11,7 @@ use crate::base::activity::Activity;
 use crate::base::error::Result;
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
+use crate::compaction::older::Older;
 use crate::db::core::{Core, FlushedOf, TreeCore};
 use crate::fs::WriteFile;
 use crate::memtable::{Memtable, chunk};
@@ -142,7 +143,9 @@ impl Core {
         if let Some(probe) = &probe {
             writer = writer.probed_by(probe);
         }
-        let table = flush::flush(&part.memtables, &snapshots, writer)?;
+        // To a tree that is being built older rows than all of these may still come.
+        let older = (!part.tree.is_building()).then(|| Older::all(&part.tree.state));
+        let table = flush::flush(&part.memtables, &snapshots, older, writer)?;
         if let Some((meta, _)) = &table {
             let written = WrittenTable { meta, codec, reused: 0, dictionary: &dictionary };
             self.learn(part.tree, 0, &written, probe.as_ref());
@@ -183,3 +186,7 @@ impl Core {
         self.install_all(changes, None, None)
     }
 }
+
+#[cfg(all(test, not(feature = "shuttle")))]
+#[path = "flush_tests.rs"]
+mod tests;

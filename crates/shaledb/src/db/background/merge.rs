@@ -226,6 +226,7 @@ impl Core {
             plan: &job.plan,
             inputs: &inputs,
             snapshots: &job.snapshots,
+            state: Some(&job.tree.state),
             tree: job.tree.id,
             codecs: &codecs,
             probe: probe.as_ref(),

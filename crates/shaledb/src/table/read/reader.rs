@@ -308,6 +308,11 @@ impl Table {
         }
     }
 
+    /// Whether index and filter are in memory.
+    pub(super) fn is_loaded(&self) -> bool {
+        self.index.load().is_some()
+    }
+
     /// The index and filter, loaded if need be.
     pub(super) fn index(&self) -> Result<Arc<TableIndex>> {
         mark(&self.index_used);

@@ -207,6 +207,26 @@ impl Table {
             None => Ok(self.get(key, hash, SEQ_MAX)?.is_some()),
         }
     }
+
+    /// Whether the table surely has no entry of `key`: out of its range, or as its filter says.
+    /// False where that is not known for little: no block is read, and a filter only as one of so
+    /// many `loads`, and where it need not take the place of another. Nor is an error told of:
+    /// whoever reads the table for its rows will do that.
+    pub fn surely_lacks(&self, key: &[u8], hash: u64, loads: &mut u32) -> bool {
+        if !self.meta.covers(key) {
+            return true;
+        }
+        if !self.is_loaded() {
+            let bytes = self.meta.file_bytes.saturating_sub(self.meta.data_bytes);
+            let shared = self.shared();
+            if *loads == 0 || shared.memory.meta() + bytes > shared.meta_bytes_max() {
+                return false;
+            }
+            *loads -= 1;
+        }
+        let lacks = self.with_index(|table| Ok(!filter::may_contain(table.filter(), hash)));
+        lacks.unwrap_or(false)
+    }
 }
 
 /// What part of the keys from `low` to `high` comes before `key`, were they spread evenly: 0 to 1.

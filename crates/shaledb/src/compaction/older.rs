@@ -1,0 +1,94 @@
+//! Whether a key may have entries older than those of a job, where no more than a guess is needed:
+//! as the filters of the tables there say.
+//!
+//! A delete hides what is older. One that meets the put which it deletes in the same job (an index
+//! entry that lived for a moment) mostly has nothing else to hide, since the key was born above all
+//! that lies below. It goes as well then, instead of down through every level.
+//!
+//! Asked is the tree as it is at that moment, and the answer that nothing has the key stays true
+//! for as long as the job runs, and after:
+//!
+//! - What is older than a flush is in tables, all of it: it takes the oldest memtables. What is
+//!   older than the outputs of a merge is in deeper levels, since its plan takes all of the output
+//!   level that meets its range.
+//! - A merge that is installed meanwhile, all of it or a stage, moves entries that are there, makes
+//!   copies of them and drops some. It makes no entry of a key that had none; nor does it take one
+//!   from beside or above this job to below it, since the job's tables and its range are busy.
+//! - Commits, bulk loads, and what was prepared and is decided now are newer than all that is in
+//!   tables, and a bulk load has flushed the memtables of its tree itself, while no one else may.
+//! - Older rows come later only to a tree that is being built: of one nobody is asked.
+//! - A copy that a merge left half installed has its key, and keeps the delete.
+//!
+//! Of readers it asks no more than the dropping of the put does: the delete is in the stripe of the
+//! oldest of them, so whoever may see the put may see the delete.
+
+use super::plan::Plan;
+use crate::base::coding;
+use crate::state::TreeState;
+use arc_swap::ArcSwap;
+
+/// After so many keys in a row that may be there only one of [`REST`] and some more is asked for,
+/// until one is not: a load that updates and deletes what has long been there pays next to nothing.
+const VAIN_MAX: u32 = 32;
+const REST: u32 = 255;
+
+/// How many filters a job may load.
+const LOADS_MAX: u32 = 64;
+
+/// What is older than a job, to be asked for keys.
+#[derive(Debug)]
+pub struct Older<'a> {
+    state: &'a ArcSwap<TreeState>,
+    /// The first level that has it.
+    level: usize,
+    loads: u32,
+    /// How many keys in a row may have been there.
+    vain: u32,
+    /// For how many more nobody is asked.
+    rest: u32,
+}
+
+impl<'a> Older<'a> {
+    /// All tables of a tree, which are older than the memtables that a flush takes. Not while it is
+    /// being built.
+    pub fn all(state: &'a ArcSwap<TreeState>) -> Older<'a> {
+        Older { state, level: 0, loads: LOADS_MAX, vain: 0, rest: 0 }
+    }
+
+    /// What lies below the outputs of a plan. `None` if that is not all that is older.
+    pub fn below(plan: &Plan, state: &'a ArcSwap<TreeState>) -> Option<Older<'a>> {
+        let asks = plan.output_level > 0 && !plan.building;
+        asks.then(|| Older { level: plan.output_level + 1, ..Older::all(state) })
+    }
+
+    /// Whether surely no older entry has the key. May be wrong in saying no.
+    pub fn surely_lacks(&mut self, key: &[u8]) -> bool {
+        if self.rest > 0 {
+            self.rest -= 1;
+            return false;
+        }
+        let lacks = self.ask(key);
+        self.vain = if lacks { 0 } else { self.vain.saturating_add(1) };
+        if self.vain >= VAIN_MAX {
+            self.rest = REST;
+        }
+        lacks
+    }
+
+    /// The deepest level first: there is most, so that of a key which is there one filter is asked.
+    fn ask(&mut self, key: &[u8]) -> bool {
+        let hash = coding::hash(key);
+        let state = self.state.load();
+        let levels = state.version.levels.iter().enumerate().skip(self.level).rev();
+        for (number, level) in levels.filter(|(_, level)| !level.is_empty()) {
+            let lacks = match number {
+                0 => level.tables().iter().all(|t| t.surely_lacks(key, hash, &mut self.loads)),
+                _ => level.find(key).is_none_or(|t| t.surely_lacks(key, hash, &mut self.loads)),
+            };
+            if !lacks {
+                return false;
+            }
+        }
+        true
+    }
+}
