@@ -332,10 +332,13 @@ impl<C: Source> Visible<C> {
             debug_assert!(moved.is_err() || self.sees(self.merge.seq()), "plain rows are seen");
             return moved;
         }
+        // Asked for only if it may be an own one.
         let mut shown = 0;
         match std::mem::replace(&mut self.position, Position::Nowhere) {
             Position::Forward => {
-                shown = self.merge.seq();
+                if self.write_set.is_some() {
+                    shown = self.merge.seq();
+                }
                 self.key.clear();
                 self.key.extend_from_slice(self.merge.key());
                 self.merge.next()?;
