@@ -4,9 +4,9 @@
 //! the oldest snapshot, and so on; the newest stripe has no snapshot above it. Readers are at
 //! snapshots or at the newest position, so of each key at most the newest entry of each stripe
 //! can be seen, and that only if no range delete of the same stripe is newer. A delete of stripe
-//! 0 hides nothing but what is older, so it goes when nothing older can lie below the output. Tables
-//! there whose range has the key do not keep it if it has met the put that it deletes and their
-//! filters say that they lack the key ([`Older`]).
+//! 0 hides nothing but what is older, so it goes when nothing older can lie below the output. One
+//! that has met the put which it deletes goes as well if tables there have the key in their range,
+//! but lack it as their filters say ([`Older`]).
 //!
 //! The caller passes as snapshots every position at which a reader may still look at the outputs:
 //! open snapshots, and the position of the newest commit that readers see.

@@ -2,8 +2,8 @@
 //!
 //! Deciding is pure: [`picker`] looks at the shape of a tree and answers with a [`plan::Plan`];
 //! [`policy`] says how a level's tables are written; [`mod@drop`] says which entries of a merge are
-//! still needed, with [`older`] for deletes; [`split`] says where to cut, both the work and the output; [`stages`] in which
-//! steps the result becomes visible.
+//! still needed, and asks [`older`] about some deletes; [`split`] says where to cut, both the work
+//! and the output; [`stages`] in which steps the result becomes visible.
 
 pub mod range;
 pub mod policy;

@@ -53,6 +53,18 @@ impl Hole {
     }
 }
 
+impl TreeSource {
+    /// Whether damage may have taken an operation that had been in tables. Or what it hides: with
+    /// an operation all later ones on its key are taken, since a delete that went with its put is
+    /// in no table, and its number may be none of the damaged one's.
+    fn may_have_lost(&self, op: &Op<'_>) -> bool {
+        self.holes.iter().any(|hole| hole.has(op.key, op.seq))
+            || op.kind != Kind::RangeDelete
+                && !self.holes.is_empty()
+                && self.memtable.get(op.key, op.seq).is_some()
+    }
+}
+
 /// Where the rows of all trees are.
 pub struct Sources {
     pub trees: BTreeMap<TreeId, TreeSource>,
@@ -327,8 +339,7 @@ impl Sources {
             return;
         }
         let source = self.tree(op.tree);
-        if op.seq <= source.flushed_seq && !source.holes.iter().any(|hole| hole.has(op.key, op.seq))
-        {
+        if op.seq <= source.flushed_seq && !source.may_have_lost(op) {
             return;
         }
         source.log_ops += 1;
