@@ -27,8 +27,9 @@ use crate::base::coding;
 use crate::state::TreeState;
 use arc_swap::ArcSwap;
 
-/// After so many keys in a row that may be there only one of [`REST`] and some more is asked for,
-/// until one is not: a load that updates and deletes what has long been there pays next to nothing.
+/// After so many keys in a row that may be there, so many others are passed over before the next is
+/// asked for, until one is not there: a load that deletes what has long been there pays next to
+/// nothing.
 const VAIN_MAX: u32 = 32;
 const REST: u32 = 255;
 
