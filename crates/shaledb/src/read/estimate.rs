@@ -107,6 +107,7 @@ pub fn estimate_rows(
     let sample = if whole_tree { OF_WHOLE_TREE } else { MEMTABLE_SAMPLE };
     let sources = sources_of(state, lower, upper, 0, sample)?;
     let entries: u64 = sources.iter().map(|source| source.entries).sum();
+    let passed: u64 = sources.iter().map(|source| source.passed).sum();
     if entries == 0 {
         return Ok(none);
     }
@@ -123,7 +124,7 @@ pub fn estimate_rows(
         if let Some(rows) = nearly_rows(&sources, entries) {
             return Ok(RowEstimate { rows: rows.max(1), exact: false });
         }
-        if entries <= FEW {
+        if passed <= FEW {
             exact_max = FEW;
         }
     }
@@ -131,7 +132,7 @@ pub fn estimate_rows(
     // more entries than that there are mostly more rows, too: counting would be in vain.
     let steps = exact_max.saturating_mul(2).saturating_add(16);
     let mut counted = 0;
-    if exact_max > 0 && entries <= steps {
+    if exact_max > 0 && passed <= steps {
         let (rows, exact) = count_rows(state, lower, upper, seq, exact_max, steps)?;
         assert!(rows <= exact_max, "no more are counted than asked for");
         if exact {
@@ -146,7 +147,7 @@ pub fn estimate_rows(
             let sources = sources_of(state, lower, upper, piece.since, sample)?;
             estimate_piece(&sources, &deletes, &piece)?
         } else if whole_tree {
-            sample_piece(&sources, &deletes, &piece, OF_WHOLE_TREE)?
+            sample_piece(&sources, &deletes, &piece, OF_WHOLE_TREE)?.count
         } else {
             estimate_piece(&sources, &deletes, &piece)?
         };
@@ -282,16 +283,18 @@ fn pieces(
 
 /// Where entries are.
 enum Place<'a> {
-    /// A memtable; with some of its entries.
-    Memtable(&'a Memtable, Vec<Sample<'a>>),
+    /// A memtable; with some of its entries, or, if these are all, with the newest of each key.
+    Memtable(&'a Memtable, Vec<Sample<'a>>, bool),
     /// A table of level 0, or those of a deeper level; with about how many entries.
     Tables(Vec<(&'a Arc<Table>, u64)>),
 }
 
 struct Source<'a> {
     place: Place<'a>,
-    /// About how many entries, more than none.
+    /// About how many entries, more than none; without those that are known to be old versions.
     entries: u64,
+    /// With them.
+    passed: u64,
     /// Whether any may be a delete, or an old version: of tables it is not known whether a snapshot
     /// keeps old versions in them.
     mixed: bool,
@@ -335,7 +338,7 @@ fn sources_of<'a>(
         let entries = found.iter().map(|(_, entries)| entries).sum();
         let mixed = found.iter().any(|(table, _)| table.meta.deletes > 0);
         if entries > 0 {
-            sources.push(Source { place: Place::Tables(found), entries, mixed });
+            sources.push(Source { place: Place::Tables(found), entries, passed: entries, mixed });
         }
         Result::Ok(())
     };
@@ -359,18 +362,25 @@ fn sources_of<'a>(
             (entries, found) = memtable.sample(lower, upper, memtable_sample);
         }
         if entries > 0 {
-            sources.push(Source { place: Place::Memtable(memtable, found), entries, mixed: true });
+            let place = Place::Memtable(memtable, found, false);
+            sources.push(Source { place, entries, passed: entries, mixed: true });
         }
     }
     sources.append(&mut older);
     let all: u64 = sources.iter().map(|source| source.entries).sum();
     for source in &mut sources {
-        if let Place::Memtable(memtable, found) = &mut source.place
-            && source.entries > all / 2
+        let Place::Memtable(memtable, found, are_all) = &mut source.place else { continue };
+        if source.entries > all / 2
             && source.entries > memtable_sample as u64
             && memtable_sample < MEMTABLE_SAMPLE_MAX
         {
             (source.entries, *found) = memtable.sample(lower, upper, MEMTABLE_SAMPLE_MAX);
+        }
+        source.passed = source.entries;
+        *are_all = found.len() as u64 == source.entries;
+        if *are_all {
+            found.dedup_by(|older, newer| older.key == newer.key);
+            source.entries = found.len() as u64;
         }
     }
     Ok(sources)
@@ -379,7 +389,7 @@ fn sources_of<'a>(
 impl Source<'_> {
     fn has(&self, key: &[u8], hash: u64) -> Result<bool> {
         match &self.place {
-            Place::Memtable(memtable, _) => Ok(memtable.get(key, SEQ_MAX).is_some()),
+            Place::Memtable(memtable, ..) => Ok(memtable.get(key, SEQ_MAX).is_some()),
             Place::Tables(tables) => {
                 let after = tables.partition_point(|(table, _)| table.meta.is_before(key));
                 tables.get(after).map_or(Ok(false), |(table, _)| table.may_contain(key, hash))
@@ -387,20 +397,31 @@ impl Source<'_> {
         }
     }
 
-    /// About `count` of the entries in a range, or of those of a few of its blocks.
-    fn sample(&self, lower: &[u8], upper: Option<&[u8]>, count: usize) -> Result<Vec<Entry>> {
-        match &self.place {
-            Place::Memtable(memtable, found) => {
-                let step = (found.len() / count.max(1)).max(1);
-                let of_steps = found.chunks(step).enumerate();
-                // One of each step, at random: see `Table::sample`.
-                let one_of = |(at, step): (usize, &[Sample<'_>])| {
-                    let one = step[coding::hash(&at.to_le_bytes()) as usize % step.len()];
-                    let newest = memtable.get(one.key, SEQ_MAX).map(|entry| entry.seq);
-                    let newest = newest == Some(one.seq);
-                    Entry { key: one.key.to_vec(), seq: one.seq, kind: one.kind, newest }
+    /// About `count` of the entries in a range, or of those of a few of its blocks; and of how many
+    /// these are. Deletes and others apart where it is known how many there are of each.
+    fn sample(
+        &self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        count: usize,
+    ) -> Result<Vec<(f64, Vec<Entry>)>> {
+        let found = match &self.place {
+            Place::Memtable(_, all, true) => {
+                let (gone, others): (Vec<Sample<'_>>, _) =
+                    all.iter().partition(|one| one.kind == Kind::Delete);
+                let parts = [gone, others].into_iter().filter(|part| !part.is_empty());
+                let some = |part: Vec<Sample<'_>>| {
+                    let found = some_of(&part, count.div_ceil(2).max(LOOK_UPS_OF_SOURCE));
+                    (part.len() as f64, found.map(|one| Entry::of(one, true)).collect())
                 };
-                Ok(of_steps.map(one_of).collect())
+                return Ok(parts.map(some).collect());
+            }
+            Place::Memtable(memtable, found, false) => {
+                let entry_of = |one: &Sample<'_>| {
+                    let newest = memtable.get(one.key, SEQ_MAX).map(|entry| entry.seq);
+                    Entry::of(one, newest == Some(one.seq))
+                };
+                some_of(found, count).map(entry_of).collect()
             }
             Place::Tables(tables) => {
                 let wanted = count.div_ceil(LOOK_UPS_OF_PLACE).clamp(PLACES_MIN, PLACES_MAX);
@@ -420,10 +441,26 @@ impl Source<'_> {
                         found.push(Entry { key: one.key, seq, kind, newest });
                     }
                 }
-                Ok(found)
+                found
             }
-        }
+        };
+        Ok(vec![(self.entries as f64, found)])
     }
+}
+
+impl Entry {
+    fn of(one: &Sample<'_>, newest: bool) -> Entry {
+        Entry { key: one.key.to_vec(), seq: one.seq, kind: one.kind, newest }
+    }
+}
+
+/// About `count` of these, or all: one of each step, at random (see `Table::sample`).
+fn some_of<'a, 'b>(
+    all: &'b [Sample<'a>],
+    count: usize,
+) -> impl Iterator<Item = &'b Sample<'a>> + use<'a, 'b> {
+    let of_steps = all.chunks((all.len() / count.max(1)).max(1)).enumerate();
+    of_steps.map(|(at, step)| &step[coding::hash(&at.to_le_bytes()) as usize % step.len()])
 }
 
 /// The table that the entry at this place of all is in, and what part of its entries are before.
@@ -439,6 +476,29 @@ fn at_part<'a>(tables: &[(&'a Arc<Table>, u64)], mut place: f64) -> (&'a Arc<Tab
     (found.0, (place / found.1 as f64).clamp(0.0, 1.0))
 }
 
+/// About how many rows there are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rows {
+    count: f64,
+    /// The square of the standard error, about.
+    variance: f64,
+}
+
+impl Rows {
+    /// Of `entries` so many were looked up, which are so many rows together.
+    fn add(&mut self, entries: f64, rows: f64, looked: usize) {
+        let of = looked as f64;
+        // Of an empty place nothing is known.
+        let part = if looked == 0 { 1.0 } else { rows / of };
+        debug_assert!(part <= 1.0, "an entry is one row at most");
+        self.count += part * entries;
+        // As if there had been one more, half a row: a few may be alike by chance.
+        let likely = ((rows.abs() + 0.5) / (of + 1.0)).min(1.0);
+        let others = (1.0 - of / entries).max(0.0);
+        self.variance += entries * entries * others * likely * (1.0 - likely) / (of + 1.0);
+    }
+}
+
 /// About how many rows a piece has.
 fn estimate_piece(
     sources: &[Source<'_>],
@@ -450,17 +510,17 @@ fn estimate_piece(
         return Ok(0.0);
     }
     if piece.more {
-        return sample_piece(sources, deletes, piece, LOOK_UPS_MAX);
+        return Ok(sample_piece(sources, deletes, piece, LOOK_UPS_MAX)?.count);
     }
     let rows = sample_piece(sources, deletes, piece, LOOK_UPS)?;
-    // Of n entries a part p is found to be rows with a standard error of sqrt(p (1 - p) / n).
-    let wanted = (all as f64 / rows - 1.0) / (ERROR * ERROR);
+    let tolerated = ERROR * rows.count + VERY_FEW as f64 / 2.0;
+    let wanted = LOOK_UPS as f64 * rows.variance / (tolerated * tolerated);
     // Where most is deleted as a range few rows are what is expected.
     if wanted <= LOOK_UPS as f64 || piece.since > 0 {
-        return Ok(rows);
+        return Ok(rows.count);
     }
     let most = all.min(LOOK_UPS_MAX as u64) as f64;
-    sample_piece(sources, deletes, piece, wanted.min(most) as usize)
+    Ok(sample_piece(sources, deletes, piece, wanted.min(most) as usize)?.count)
 }
 
 /// As [`estimate_piece`], by about so many entries.
@@ -469,54 +529,51 @@ fn sample_piece(
     deletes: &[Arc<RangeDeletes>],
     piece: &Piece,
     look_ups: usize,
-) -> Result<f64> {
+) -> Result<Rows> {
     let (lower, upper) = (piece.lower.as_slice(), piece.upper.as_deref());
     let all: u64 = sources.iter().map(|source| source.entries).sum();
     debug_assert!(all > 0, "of nothing there are no shares");
     // Small sources are not looked into that have less together than what a look-up stands for.
     let mut negligible = all as f64 / look_ups as f64;
-    let mut rows = 0.0;
+    let mut rows = Rows::default();
     for (at, source) in sources.iter().enumerate() {
         let (newer, older) = (&sources[..at], &sources[at + 1..]);
         let entries = source.entries as f64;
         let share = entries / all as f64;
         if older.is_empty() && !source.mixed && !piece.more {
-            rows += entries;
+            rows.count += entries;
             continue;
         }
         if entries <= negligible && !piece.more {
             negligible -= entries;
-            rows += entries;
+            rows.count += entries;
             continue;
         }
         let count = (share * look_ups as f64).ceil() as usize;
-        let found = source.sample(lower, upper, count.max(LOOK_UPS_OF_SOURCE))?;
-        let (mut fresh, mut gone) = (0u32, 0u32);
-        for entry in &found {
-            let key = &entry.key;
-            let covers = |set: &Arc<RangeDeletes>| set.newest_covering(key, SEQ_MAX) > entry.seq;
-            if !entry.newest || deletes.iter().any(covers) {
-                continue;
+        for (entries, found) in source.sample(lower, upper, count.max(LOOK_UPS_OF_SOURCE))? {
+            let (mut fresh, mut gone) = (0u32, 0u32);
+            for entry in &found {
+                let key = &entry.key;
+                let covers =
+                    |set: &Arc<RangeDeletes>| set.newest_covering(key, SEQ_MAX) > entry.seq;
+                if !entry.newest || deletes.iter().any(covers) {
+                    continue;
+                }
+                let hash = coding::hash(key);
+                let delete = entry.kind == Kind::Delete;
+                if piece.more {
+                    // What older sources have may be deleted as a range.
+                    fresh += u32::from(!delete && !any_has(newer, key, hash)?);
+                } else {
+                    fresh += u32::from(!any_has(older, key, hash)?);
+                    gone += u32::from(delete && !any_has(newer, key, hash)?);
+                }
             }
-            let hash = coding::hash(key);
-            let delete = entry.kind == Kind::Delete;
-            if piece.more {
-                // What older sources have may be deleted as a range.
-                fresh += u32::from(!delete && !any_has(newer, key, hash)?);
-            } else {
-                fresh += u32::from(!any_has(older, key, hash)?);
-                gone += u32::from(delete && !any_has(newer, key, hash)?);
-            }
+            rows.add(entries, f64::from(fresh) - f64::from(gone), found.len());
         }
-        // Of an empty place nothing is known.
-        let part = match found.len() {
-            0 => 1.0,
-            looked => (f64::from(fresh) - f64::from(gone)) / looked as f64,
-        };
-        debug_assert!(part <= 1.0, "an entry is one row at most");
-        rows += part * entries;
     }
-    Ok(rows.max(0.0))
+    rows.count = rows.count.max(0.0);
+    Ok(rows)
 }
 
 fn any_has(sources: &[Source<'_>], key: &[u8], hash: u64) -> Result<bool> {
