@@ -83,8 +83,8 @@ impl WriteSetView {
     }
 }
 
-/// Counts entries that are passed and dead: a newer committed one that the reader sees hides them,
-/// or they are deletes themselves. (What an own write hides is so for its transaction only.)
+/// Counts entries that are passed and dead: a newer committed one that the reader sees hides them.
+/// (What an own write hides is so for its transaction only.)
 #[derive(Debug)]
 struct Dead {
     /// The first and the last number of those that are counted.
@@ -99,7 +99,7 @@ impl Dead {
         self.first <= seq && seq <= self.last
     }
 
-    /// An entry that is hidden by what was written at `by`, or by itself.
+    /// An entry that is hidden by what was written at `by`.
     #[inline]
     fn note(&mut self, seq: SeqNo, by: SeqNo) {
         self.count += u64::from(self.first <= seq && by <= self.last);
@@ -441,7 +441,6 @@ impl<C: Source> Visible<C> {
                 self.plain = self.plain_ahead();
                 return Ok(());
             }
-            self.dead.note(seq, seq);
             self.key.clear();
             self.key.extend_from_slice(key);
             passed = Some(seq);
@@ -526,8 +525,8 @@ impl<C: Source> Visible<C> {
             if self.sees(seq) {
                 live = self.take_value(seq);
                 if self.dead.has(seq) {
-                    self.dead.count += u64::from(counts) + u64::from(!live);
-                    counts = live;
+                    self.dead.count += u64::from(counts);
+                    counts = true;
                 }
             }
             self.merge.prev()?;

@@ -198,8 +198,7 @@ fn dead_entries_are_counted_from_a_number_on() {
         let is_dead = |entry: &&Entry| {
             let hides = |newer: &Entry| newer.key == entry.key && newer.seq > entry.seq;
             (first..=last).contains(&entry.seq)
-                && (entry.kind == Kind::Delete
-                    || entries.iter().any(|newer| hides(newer) && newer.seq <= last))
+                && entries.iter().any(|newer| hides(newer) && newer.seq <= last)
         };
         let dead = entries.iter().filter(is_dead).count() as u64;
         let history = History { entries: entries.clone(), deletes: Vec::new() };

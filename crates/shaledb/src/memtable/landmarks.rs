@@ -134,6 +134,12 @@ impl Landmarks {
         self.generations[newest].get()
     }
 
+    /// Whether there are any.
+    #[inline]
+    pub(super) fn are_made(&self) -> bool {
+        self.made.load(Ordering::Relaxed) > 0
+    }
+
     /// Whether there is work on the next ones.
     #[inline]
     pub(super) fn are_due(&self) -> bool {
@@ -161,16 +167,12 @@ impl Landmarks {
             return;
         }
         let Some(Builder { prefix, marks, entries, .. }) = builder.take() else { return };
-        if marks.is_empty() {
-            return;
-        }
         self.entries.store(entries, Ordering::Relaxed);
         self.is_due.store(false, Ordering::Relaxed);
         let marks = Marks { prefix, marks: marks.into_boxed_slice() };
         let bytes = marks.prefix.len() + size_of_val(&*marks.marks);
         let made = self.made.load(Ordering::Relaxed);
-        // `was_far` asks for no more than there is room for.
-        if self.generations[made].set(marks).is_ok() {
+        if self.generations.get(made).is_some_and(|next| next.set(marks).is_ok()) {
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
             self.made.store(made + 1, Ordering::Release);
         }
@@ -213,7 +215,9 @@ impl Builder {
                 }
             }
         };
-        Builder { prefix: prefix.into(), marks: Vec::new(), at, passed: 0, entries }
+        // One in eight has so many links, about; it takes no second place if there are more.
+        let marks = Vec::with_capacity(entries as usize / 8 + entries as usize / 64);
+        Builder { prefix: prefix.into(), marks, at, passed: 0, entries }
     }
 
     /// Adds so many more nodes; answers whether these were all.
@@ -227,7 +231,7 @@ impl Builder {
             if next.is_null() {
                 return true;
             }
-            // SAFETY: a next node on this level has a link on it, and on the one above if any.
+            // SAFETY: a next node on this level has a link on it.
             let key = unsafe {
                 prefetch(link(next, HINT_HEIGHT - 1).next.load(Ordering::Acquire));
                 node_key(next)

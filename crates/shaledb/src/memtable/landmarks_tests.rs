@@ -91,6 +91,54 @@ fn landmarks_follow_a_list_that_grows() {
     }
 }
 
+/// Before the first one searches begin at the head, and ask for new ones when it is far.
+#[test]
+fn keys_that_descend_have_landmarks() {
+    let memtable = Memtable::new();
+    let count = size(3000, 300) as u64;
+    let near = |number: u64| {
+        memtable.list.begin(&Target::at(&(count - number).to_be_bytes(), 0)).1 == HINT_HEIGHT
+    };
+    let mut found = 0;
+    for number in 0..count {
+        memtable.insert(&(count - number).to_be_bytes(), number + 1, Kind::Put, b"v");
+        found += u64::from(near(number / 2)) + u64::from(near(number));
+    }
+    assert!(found > count, "{found} of {}", 2 * count);
+}
+
+/// A list that is small takes no memory for them.
+#[test]
+fn small_lists_have_none() {
+    let memtable = Memtable::new();
+    for number in 0..4u64 {
+        memtable.insert(&number.to_be_bytes(), number + 1, Kind::Put, b"v");
+        memtable.get(b"absent", SEQ_MAX);
+    }
+    assert!(memtable.list.height() < MARKED_FROM && memtable.list.landmarks.get().is_none());
+    for number in 4..200u64 {
+        memtable.insert(&number.to_be_bytes(), number + 1, Kind::Put, b"v");
+    }
+    assert!((4..=12).contains(&memtable.list.height()), "{}", memtable.list.height());
+}
+
+/// A range that has grown since they were made costs no more than others.
+#[test]
+fn a_sample_of_what_came_since_is_small() {
+    let memtable = Memtable::new();
+    let insert = |number: u64| {
+        memtable.insert(&number.to_be_bytes(), number + 1, Kind::Put, b"v");
+    };
+    let (early, late) = (size(1000, 100) as u64, size(20_000, 2000) as u64);
+    (0..early).for_each(insert);
+    (0..early).for_each(|number| assert!(memtable.get(&number.to_be_bytes(), SEQ_MAX).is_some()));
+    (early..late).for_each(insert);
+    let lower = (early - 50).to_be_bytes();
+    let (entries, found) = memtable.sample(&lower, None, 8);
+    assert!((8..80).contains(&found.len()), "{} found", found.len());
+    assert!((late / 3..3 * late).contains(&entries), "{entries} of {late}");
+}
+
 /// What comes while they are made may be missing; nothing else is, and they are in order.
 #[test]
 fn landmarks_are_in_the_order_of_the_list() {

@@ -13,8 +13,8 @@ use crate::base::sync::atomic::Ordering;
 /// How many of a node's links a walk looks ahead through.
 const AHEAD_LEVELS: usize = 4;
 
-/// On how many levels a cursor keeps the way back. One node in so many, to this power of two, is on
-/// more: a step back from it begins at the top.
+/// On how many levels a cursor keeps the way back, but for the first steps after a landmark. One
+/// node in so many, to this power of two, is on more: a step back from it begins at the top.
 const BACK_LEVELS: usize = 7;
 
 /// A position in a list that it keeps alive. Entries inserted meanwhile may or may not be seen.
@@ -161,17 +161,30 @@ impl ListCursor {
                 let before = unsafe { self.path.search(&self.list, from, level + 1, &target) };
                 self.unless_head(before)
             }
+            // From the top, so that more levels are known than from a landmark.
+            None if is_of_node => {
+                self.search_back_from(self.list.head(), self.list.height(), &target)
+            }
             None => self.search_back(&target),
         };
     }
 
     /// The last node before the target, or null.
     fn search_back(&mut self, target: &Target<'_>) -> *const Node {
-        let list = &*self.list;
+        let (from, top) = self.list.begin(target);
+        self.search_back_from(from, top, target)
+    }
+
+    /// From where a search for the target may begin.
+    fn search_back_from(
+        &mut self,
+        from: *const Node,
+        top: usize,
+        target: &Target<'_>,
+    ) -> *const Node {
         self.path.height = 0;
-        let (from, top) = list.begin(target);
-        // SAFETY: a search may begin there.
-        let before = unsafe { self.path.search(list, from, top, target) };
+        // SAFETY: by the caller, who has it from `SkipList::begin`, or begins at the head.
+        let before = unsafe { self.path.search(&self.list, from, top, target) };
         self.unless_head(before)
     }
 

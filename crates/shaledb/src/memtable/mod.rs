@@ -48,8 +48,9 @@ pub struct Memtable {
     last_seq: AtomicU64,
     first_seq: AtomicU64,
     misses: Misses,
-    /// How many dead entries scans have passed.
+    /// How many dead entries scans have passed, and how many are waited for at least.
     dead_passed: AtomicU64,
+    dead_waited_for: AtomicU64,
     attached: Mutex<Vec<Arc<dyn Any + Send + Sync>>, { rank::ATTACHED }>,
     /// The memory of what is attached, and the bytes that it keeps outside.
     attached_bytes: AtomicUsize,
@@ -76,6 +77,7 @@ impl Memtable {
             first_seq: AtomicU64::new(u64::MAX),
             misses: Misses::default(),
             dead_passed: AtomicU64::new(0),
+            dead_waited_for: AtomicU64::new(0),
             attached: Mutex::new(Vec::new()),
             attached_bytes: AtomicUsize::new(0),
             outside_bytes: AtomicU64::new(0),
@@ -99,7 +101,7 @@ impl Memtable {
         self.last_seq = AtomicU64::new(0);
         (self.misses, self.filter) = (Misses::default(), OnceLock::new());
         self.wanted = AtomicBool::new(false);
-        self.dead_passed = AtomicU64::new(0);
+        (self.dead_passed, self.dead_waited_for) = (AtomicU64::new(0), AtomicU64::new(0));
         debug_assert!(self.is_empty() && self.outside_bytes() == 0, "as new");
         true
     }
@@ -302,6 +304,12 @@ impl Memtable {
     #[inline]
     pub fn dead_passed(&self) -> &AtomicU64 {
         &self.dead_passed
+    }
+
+    /// How many of them its tree waits for at least, before it is sealed for that.
+    #[inline]
+    pub fn dead_waited_for(&self) -> &AtomicU64 {
+        &self.dead_waited_for
     }
 
     /// Keeps `kept` for as long as the memtable: what an entry refers to outside of it. It takes

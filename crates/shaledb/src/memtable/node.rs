@@ -161,8 +161,8 @@ pub(super) fn prefetch<T>(pointer: *const T) {
 /// The height of the `index`-th node: on each level half as many nodes as on the one below.
 #[inline]
 pub(super) fn height_of(index: u64) -> usize {
-    // The finalizer of splitmix64.
-    let mut mixed = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    // The finalizer of splitmix64, which leaves a zero as it is.
+    let mut mixed = (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^= mixed >> 31;

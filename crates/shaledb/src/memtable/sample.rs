@@ -10,6 +10,9 @@ use std::ptr;
 /// be skipped.
 const FEW: usize = 8;
 
+/// So many times what was asked for is too much: another level would do.
+const TOO_MANY: usize = 8;
+
 impl SkipList {
     /// Where a sample begins, and on how many levels: at a landmark, if the range has few of them.
     fn begin_sample(
@@ -25,10 +28,7 @@ impl SkipList {
             let marks = self.landmarks.get().map(|all| unsafe { all.between(lower, upper) });
             marks.is_none_or(|marks| marks > count)
         };
-        match near != self.head() && is_wide() {
-            true => (self.head(), self.height()),
-            false => (near, levels),
-        }
+        if is_wide() { (self.head(), self.height()) } else { (near, levels) }
     }
 
     /// About how many entries have keys from `lower` up to (not including) `upper`, and a part of
@@ -39,10 +39,29 @@ impl SkipList {
         upper: Option<&[u8]>,
         count: usize,
     ) -> (u64, Vec<Sample<'_>>) {
+        let (at, level) = self.begin_sample(&Target::at(lower, SEQ_MAX), upper, count);
+        // Many may have come since the landmarks were made: a search from the top takes no longer.
+        self.sample_from(at, level, lower, upper, count, TOO_MANY * count)
+            .or_else(|| {
+                self.sample_from(self.head(), self.height(), lower, upper, count, usize::MAX)
+            })
+            .unwrap_or_default()
+    }
+
+    /// From where a search for `lower` may begin, on so many levels; `None` if that is more than
+    /// `most` on one of them.
+    fn sample_from(
+        &self,
+        mut at: *const Node,
+        mut level: usize,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        count: usize,
+        most: usize,
+    ) -> Option<(u64, Vec<Sample<'_>>)> {
         let target = Target::at(lower, SEQ_MAX);
         let upper_head = upper.map_or(u64::MAX, key::head);
         let inside = |key: &[u8]| upper.is_none_or(|upper| key < upper);
-        let (mut at, mut level) = self.begin_sample(&target, upper, count);
         let mut found = Vec::new();
         // Nodes are taken from levels below this one only.
         let mut below = level;
@@ -91,6 +110,9 @@ impl SkipList {
                     if key >= lower {
                         let entry = node_entry(next);
                         found.push(Sample { key, seq: entry.seq, kind: entry.kind });
+                        if found.len() > most {
+                            return None;
+                        }
                     }
                     way = link(next, level);
                 }
@@ -107,6 +129,6 @@ impl SkipList {
                 }
             }
         }
-        ((found.len() as u64) << level, found)
+        Some(((found.len() as u64) << level, found))
     }
 }

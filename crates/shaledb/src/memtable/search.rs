@@ -26,8 +26,13 @@ impl SkipList {
         if landmarks.are_due() {
             landmarks.go_on(self);
         }
+        if !landmarks.are_made() {
+            return None;
+        }
         // SAFETY: they are of this list.
-        let mut at = unsafe { landmarks.before(target) }?;
+        let before = unsafe { landmarks.before(target) };
+        // The head has all links, and is before every target.
+        let mut at = before.unwrap_or_else(|| self.head().cast_const());
         for _ in 0..=NEAR {
             // SAFETY: a landmark is a node before the target with a link on this level, and so is
             // each next one that is found to be before it.

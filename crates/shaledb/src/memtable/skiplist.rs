@@ -20,7 +20,8 @@
 //! such a search; where it has to go past a link whose head is still too high, it lowers that head
 //! itself; and it lowers its own before it returns. The place that an insert remembers for the next
 //! one carries the greatest head on the way there, and is used only for targets not below that.
-//! The same holds of the nodes that an insert may begin at in place of the top (`hints`).
+//! The same holds of the nodes that an insert may begin at in place of the top (`hints`,
+//! `landmarks`). A search may begin at any node before its target that is on the level.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
@@ -215,17 +216,14 @@ impl SkipList {
             return None;
         }
         let mut places = [ptr::null_mut(); HINT_HEIGHT];
-        let near = match finger.hints.before(target.head) {
-            // SAFETY: the hint is a node with so many links whose head is less than the target's,
-            // and else as in `find_splice`.
-            Some(hint) => unsafe { Self::find_places(hint, target, &mut places) },
-            // SAFETY: a landmark is such a node before the target.
-            None => self.landmark(target).and_then(|landmark| unsafe {
-                Self::find_places(landmark.cast_mut(), target, &mut places)
-            }),
-        };
-        let Some(next) = near else {
-            finger.hints.was_far();
+        let hint = finger.hints.before(target.head);
+        let from = hint.or_else(|| self.landmark(target).map(<*const Node>::cast_mut))?;
+        // SAFETY: the hint is a node with so many links whose head is less than the target's, a
+        // landmark is one before the target, or the head; and else as in `find_splice`.
+        let Some(next) = (unsafe { Self::find_places(from, target, &mut places) }) else {
+            if hint.is_some() {
+                finger.hints.was_far();
+            }
             return None;
         };
         prefetch(next);

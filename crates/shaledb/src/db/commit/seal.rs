@@ -71,7 +71,7 @@ impl Core {
     /// whether it is to be sealed; if none comes, all are sealed anyway.
     pub fn note_dead(&self, memtable: &Memtable, count: u64) {
         let before = memtable.dead_passed().fetch_add(count, Relaxed);
-        let worth = dead::worth(memtable.count());
+        let worth = dead::worth(memtable.count()).max(memtable.dead_waited_for().load(Relaxed));
         if before < worth && worth <= before.saturating_add(count) {
             self.dead_passed.store(true, Relaxed);
         }
@@ -79,14 +79,17 @@ impl Core {
 
     /// Whether scans pass so many dead entries of the active memtable that a flush is worth it.
     fn is_full_of_dead(&self, tree: &TreeCore, memtable: &Memtable) -> bool {
-        let (entries, dead) = (memtable.count(), memtable.dead_passed().load(Relaxed));
-        if dead < dead::worth(entries) {
+        let waited_for = memtable.dead_waited_for();
+        let worth = tree.patience.worth(memtable.count()).max(waited_for.load(Relaxed));
+        let dead = memtable.dead_passed().load(Relaxed);
+        if dead < worth {
+            waited_for.store(worth, Relaxed);
             return false;
         }
         let debt = self.sched.lock().debts.get(&tree.id).copied().unwrap_or_default();
         let verdict = dead::decide(&Passed {
-            entries,
             dead,
+            worth,
             first_seq: memtable.first_seq().unwrap_or(0),
             last_seq: memtable.last_seq(),
             oldest_reader: self.reader_seqs()[0],
@@ -96,8 +99,14 @@ impl Core {
         });
         match verdict {
             Verdict::GoesOn => {}
-            Verdict::Sealed => self.recorder.add(Counter::SealedForScans, 1),
-            Verdict::CountedAnew => memtable.dead_passed().store(0, Relaxed),
+            Verdict::Sealed => {
+                tree.patience.note_sealed(self.env.clock.now_nanos());
+                self.recorder.add(Counter::SealedForScans, 1);
+            }
+            Verdict::CountedAnew => {
+                waited_for.store(worth.saturating_mul(2), Relaxed);
+                memtable.dead_passed().store(0, Relaxed);
+            }
         }
         verdict == Verdict::Sealed
     }
@@ -111,10 +120,10 @@ impl Core {
     pub fn seal_due(&self, leader: &mut Leader, trees: &Trees, filled: Filled) {
         leader.bytes_since_check = leader.bytes_since_check.saturating_add(filled.bytes);
         let passed = self.dead_passed.load(Relaxed) && self.dead_passed.swap(false, Relaxed);
-        if !filled.full && !passed && leader.bytes_since_check < self.settings.memtable_bytes / 4 {
+        let due = filled.full || leader.bytes_since_check >= self.settings.memtable_bytes / 4;
+        if !due && !passed {
             return;
         }
-        leader.bytes_since_check = 0;
         let mut active: Vec<(u64, &TreeCore)> = Vec::new();
         let mut full: Vec<&TreeCore> = Vec::new();
         for tree in trees.by_id.values() {
@@ -126,6 +135,10 @@ impl Core {
                 active.push((self.weight(tree, &memtable), tree));
             }
         }
+        if !due && full.is_empty() {
+            return;
+        }
+        leader.bytes_since_check = 0;
         active.sort_by_key(|(weight, tree)| (*weight, tree.id));
         let mut total: u64 = active.iter().map(|(weight, _)| weight).sum();
         // A chunk that has just begun is no reason.

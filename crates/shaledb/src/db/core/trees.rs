@@ -10,6 +10,7 @@ use crate::compaction::policy::chosen::Chosen;
 use crate::memtable::Memtable;
 use crate::state::TreeState;
 use crate::version::{TreeId, Version};
+use crate::write::dead::Patience;
 use arc_swap::ArcSwap;
 use std::collections::BTreeMap;
 
@@ -41,6 +42,8 @@ pub(crate) struct TreeCore {
     pub chosen: AtomicU64,
     /// A request to compact a range down to the last level.
     pub manual: Mutex<Option<Manual>, { rank::MANUAL }>,
+    /// How much that is dead scans pass in a memtable until it is sealed.
+    pub patience: Patience,
 }
 
 impl TreeCore {
@@ -63,6 +66,7 @@ impl TreeCore {
             levels: Mutex::new(LevelCounters::default()),
             chosen: AtomicU64::new(chosen.pack()),
             manual: Mutex::new(None),
+            patience: Patience::default(),
         })
     }
 
