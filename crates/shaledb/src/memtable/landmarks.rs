@@ -2,9 +2,9 @@
 //!
 //! A search from the top waits for memory at each node that it comes to, two dozen times; where
 //! keys begin alike (an index of SQL begins with columns that many rows share) the heads of links
-//! decide nothing, and each of these nodes is compared with. Landmarks are in one sorted array, whose
-//! binary search is in the processor's cache but for its last steps; what is left are a few steps
-//! on the lowest levels. They keep [`WORDS`] words of each key from where all keys begin to differ.
+//! decide nothing, and each of these nodes is compared with. Landmarks are in one sorted array, of
+//! which a binary search finds all but the last steps in the processor's cache; what is left are a
+//! few steps on the lowest levels. They keep [`WORDS`] words of each key from where all keys begin to differ.
 //!
 //! They are made while others read and insert: each search of a list that has none, or outgrown
 //! ones, goes on with the work for a few nodes. Once whole they are never changed. A node may be
@@ -19,7 +19,6 @@ use std::sync::OnceLock;
 
 use super::hints::HINT_HEIGHT;
 use super::node::{Node, Target, link, node_key, prefetch};
-use super::skiplist::SkipList;
 use crate::base::key;
 use crate::base::rank;
 use crate::base::sync::Mutex;
@@ -54,6 +53,15 @@ struct Marks {
     /// What all of their keys begin with.
     prefix: Box<[u8]>,
     marks: Box<[Mark]>,
+}
+
+/// A list, as far as its landmarks go by it.
+pub(super) struct Extent {
+    /// Its head, and its last node, or the head.
+    pub(super) head: *const Node,
+    pub(super) last: *const Node,
+    /// How many entries it has.
+    pub(super) entries: u64,
 }
 
 /// How far the work on the next ones is.
@@ -156,14 +164,18 @@ impl Landmarks {
     }
 
     /// Goes on with the next ones, unless another thread does.
+    ///
+    /// # Safety
+    /// The extent is that of the list that has these landmarks.
     #[cold]
-    pub(super) fn go_on(&self, list: &SkipList) {
+    pub(super) unsafe fn build_more(&self, list: impl FnOnce() -> Extent) {
         let Some(mut builder) = self.builder.try_lock() else { return };
         if !self.are_due() {
             return;
         }
-        let begun = builder.get_or_insert_with(|| Builder::new(list));
-        if !begun.go_on(WITH_SEARCH) {
+        // SAFETY: by the caller.
+        let begun = builder.get_or_insert_with(|| unsafe { Builder::new(&list()) });
+        if !begun.build_more(WITH_SEARCH) {
             return;
         }
         let Some(Builder { prefix, marks, entries, .. }) = builder.take() else { return };
@@ -201,12 +213,13 @@ impl Marks {
 }
 
 impl Builder {
-    fn new(list: &SkipList) -> Builder {
-        let (at, entries) = (list.head().cast_const(), list.count());
+    /// # Safety
+    /// The extent is that of a list that lives.
+    unsafe fn new(list: &Extent) -> Builder {
+        let Extent { head: at, last, entries } = *list;
         // SAFETY: the head has links on all levels; what is not null, nor the head, is a node.
         let prefix = unsafe {
             let first = link(at, HINT_HEIGHT - 1).next.load(Ordering::Acquire).cast_const();
-            let last = list.find_last();
             match first.is_null() || last == at {
                 true => &[],
                 false => {
@@ -221,7 +234,7 @@ impl Builder {
     }
 
     /// Adds so many more nodes; answers whether these were all.
-    fn go_on(&mut self, count: usize) -> bool {
+    fn build_more(&mut self, count: usize) -> bool {
         for _ in 0..count {
             // SAFETY: `at` is the head or a node that was found on this level.
             let way = unsafe { link(self.at, HINT_HEIGHT - 1) };

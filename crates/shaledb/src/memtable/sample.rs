@@ -72,25 +72,11 @@ impl SkipList {
         unsafe {
             while level > 0 {
                 level -= 1;
-                let mut way = link(at, level);
-                loop {
-                    let head = way.head.load(Ordering::Acquire);
-                    let next = way.next.load(Ordering::Acquire).cast_const();
-                    let forward = head < target.head
-                        || (head == target.head
-                            && !next.is_null()
-                            && next != stop
-                            && target.is_after(next));
-                    if !forward {
-                        stop = if head == target.head { next } else { stop };
-                        break;
-                    }
-                    at = next;
-                    way = link(at, level);
-                }
+                at = last_before(at, level, &target, &mut stop);
                 if level >= below {
                     continue;
                 }
+                let mut way = link(at, level);
                 found.clear();
                 loop {
                     // Whose head is beyond the bound is not looked at.
@@ -130,5 +116,37 @@ impl SkipList {
             }
         }
         Some(((found.len() as u64) << level, found))
+    }
+}
+
+/// The last node before the target on a level, from one on. `stop`, which is known not to be before
+/// it, may become a nearer one.
+///
+/// # Safety
+/// `at` is a node of a list, or its head, that is before the target and has a link on the level.
+#[inline]
+unsafe fn last_before(
+    mut at: *const Node,
+    level: usize,
+    target: &Target<'_>,
+    stop: &mut *const Node,
+) -> *const Node {
+    loop {
+        // SAFETY: by the caller, and so is each next one that is found to be before the target.
+        unsafe {
+            let way = link(at, level);
+            let head = way.head.load(Ordering::Acquire);
+            let next = way.next.load(Ordering::Acquire).cast_const();
+            let forward = head < target.head
+                || (head == target.head
+                    && !next.is_null()
+                    && next != *stop
+                    && target.is_after(next));
+            if !forward {
+                *stop = if head == target.head { next } else { *stop };
+                return at;
+            }
+            at = next;
+        }
     }
 }

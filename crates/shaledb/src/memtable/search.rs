@@ -3,7 +3,7 @@
 use std::ptr;
 
 use super::hints::HINT_HEIGHT;
-use super::landmarks::{Landmarks, MARKED_FROM, NEAR};
+use super::landmarks::{Extent, Landmarks, MARKED_FROM, NEAR};
 use super::node::{MemEntry, Node, Target, link, node_entry, node_key};
 use super::skiplist::SkipList;
 use crate::base::key::SeqNo;
@@ -24,7 +24,10 @@ impl SkipList {
     pub(super) fn landmark(&self, target: &Target<'_>) -> Option<*const Node> {
         let landmarks = self.landmarks.get_or_init(Landmarks::new);
         if landmarks.are_due() {
-            landmarks.go_on(self);
+            let extent =
+                || Extent { head: self.head(), last: self.find_last(), entries: self.count() };
+            // SAFETY: they are of this list.
+            unsafe { landmarks.build_more(extent) };
         }
         if !landmarks.are_made() {
             return None;
@@ -153,7 +156,7 @@ impl SkipList {
     /// The last node, or the head.
     pub(super) fn find_last(&self) -> *const Node {
         let mut at: *const Node = self.head();
-        // SAFETY: as in `SkipList::find_splice`; a next node has a link on the level of the link to it.
+        // SAFETY: as in `SkipList::find_splice`; a next node has a link on the level of its link.
         unsafe {
             for level in (0..self.height()).rev() {
                 loop {
