@@ -3,8 +3,9 @@
 //! A search from the top waits for memory at each node that it comes to, two dozen times; where
 //! keys begin alike (an index of SQL begins with columns that many rows share) the heads of links
 //! decide nothing, and each of these nodes is compared with. Landmarks are in one sorted array, of
-//! which a binary search finds all but the last steps in the processor's cache; what is left are a
-//! few steps on the lowest levels. They keep [`WORDS`] words of each key from where all keys begin to differ.
+//! which a binary search finds all but the last steps in the processor's cache. What is left are a
+//! few steps on the lowest levels. They keep [`WORDS`] words of each key, from where all keys begin
+//! to differ.
 //!
 //! They are made while others read and insert: each search of a list that has none, or outgrown
 //! ones, goes on with the work for a few nodes. Once whole they are never changed. A node may be
