@@ -232,13 +232,13 @@ fn an_insert_that_returned_is_seen_from_landmarks() {
         let memtable = Arc::new(Memtable::new());
         // Their heads are equal, and some have the height of landmarks.
         let key = |number: u64| format!("same head {:02}", number * 2).into_bytes();
-        for number in 0..16 {
+        for number in 0..40 {
             memtable.insert(&key(number), number + 1, Kind::Put, b"v");
         }
         (0..8).for_each(|number| assert!(memtable.get(&key(number), SEQ_MAX).is_some()));
         let begins_near =
             |number| memtable.list.begin(&Target::at(&key(number), 0)).1 == HINT_HEIGHT;
-        assert!((0..16).any(begins_near), "there are landmarks");
+        assert!((0..40).any(begins_near), "there are landmarks");
         let threads: Vec<_> = (0..3u64)
             .map(|thread| {
                 let memtable = Arc::clone(&memtable);
@@ -259,6 +259,6 @@ fn an_insert_that_returned_is_seen_from_landmarks() {
         for thread in threads {
             thread.join().unwrap();
         }
-        assert_eq!(keys(&memtable).len(), 25);
+        assert_eq!(keys(&memtable).len(), 49);
     });
 }
