@@ -159,6 +159,7 @@ impl Bench {
             memory_bytes: 64 << 20,
             plan: &plan,
             inputs: &inputs,
+            part_bytes: tables.iter().map(|table| table.meta.file_bytes).sum(),
             snapshots: &[],
             state: None,
             tree: 1,

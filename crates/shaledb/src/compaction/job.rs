@@ -64,6 +64,8 @@ pub struct Context<'a> {
     /// The tables of the plan's inputs, or those of them that the part meets, by level; level 0
     /// newest first, others sorted.
     pub inputs: &'a [(usize, Vec<Arc<Table>>)],
+    /// About how many bytes of them the part has.
+    pub part_bytes: u64,
     /// The sequence numbers of open snapshots, ascending.
     pub snapshots: &'a [SeqNo],
     /// What the tree has, as it changes; `None` if it is not to be asked about deletes.
@@ -183,7 +185,8 @@ impl<'a> PartMerge<'a> {
             reuses_blocks: reuses_blocks(context),
             done: Done::default(),
         };
-        let older = context.state.and_then(|state| Older::below(context.plan, state));
+        let bytes = context.part_bytes;
+        let older = context.state.and_then(|state| Older::below(context.plan, state, bytes));
         let filter = DropFilter::new(context.snapshots, bottom, deletes).asking(older);
         let mut input = input(context, part);
         match &mut input {

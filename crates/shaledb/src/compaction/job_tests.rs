@@ -141,6 +141,7 @@ impl Job<'_> {
             memory_bytes: self.world.merge_bytes,
             plan: &self.plan,
             inputs: &self.inputs,
+            part_bytes: 1 << 20,
             snapshots: &self.snapshots,
             state: None,
             tree: 1,

@@ -27,14 +27,14 @@ use crate::base::coding;
 use crate::state::TreeState;
 use arc_swap::ArcSwap;
 
-/// After so many keys in a row that may be there, so many others are passed over before the next is
-/// asked for, until one is not there: a load that deletes what has long been there pays next to
-/// nothing.
+/// After so many keys in a row that may be there, so many others are passed over, and then it
+/// begins anew: a load that deletes what has long been there pays for one key in nine, and one that
+/// now and then deletes what is new does not give up on that.
 const VAIN_MAX: u32 = 32;
 const REST: u32 = 255;
 
-/// How many filters a job may load.
-const LOADS_MAX: u32 = 64;
+/// How much of filters and indexes a job may load: one byte for so many that it reads or writes.
+const LOADS_SHARE: u64 = 8;
 
 /// What is older than a job, to be asked for keys.
 #[derive(Debug)]
@@ -42,7 +42,8 @@ pub struct Older<'a> {
     state: &'a ArcSwap<TreeState>,
     /// The first level that has it.
     level: usize,
-    loads: u32,
+    /// Bytes of filters and indexes that may yet be loaded.
+    loads: u64,
     /// How many keys in a row may have been there.
     vain: u32,
     /// For how many more nobody is asked.
@@ -50,16 +51,19 @@ pub struct Older<'a> {
 }
 
 impl<'a> Older<'a> {
-    /// All tables of a tree, which are older than the memtables that a flush takes. Not while it is
-    /// being built.
-    pub fn all(state: &'a ArcSwap<TreeState>) -> Older<'a> {
-        Older { state, level: 0, loads: LOADS_MAX, vain: 0, rest: 0 }
+    /// All tables of a tree, which are older than the memtables that a flush takes: they have
+    /// `bytes`. Not while it is being built. Without filters (0 bits) none is loaded in vain.
+    pub fn all(state: &'a ArcSwap<TreeState>, bytes: u64, filter_bits: u8) -> Older<'a> {
+        let loads = if filter_bits == 0 { 0 } else { bytes / LOADS_SHARE };
+        Older { state, level: 0, loads, vain: 0, rest: 0 }
     }
 
-    /// What lies below the outputs of a plan. `None` if that is not all that is older.
-    pub fn below(plan: &Plan, state: &'a ArcSwap<TreeState>) -> Option<Older<'a>> {
+    /// What lies below the outputs of a plan, for a part that reads `bytes`. `None` if that is not
+    /// all that is older.
+    pub fn below(plan: &Plan, state: &'a ArcSwap<TreeState>, bytes: u64) -> Option<Older<'a>> {
         let asks = plan.output_level > 0 && !plan.building;
-        asks.then(|| Older { level: plan.output_level + 1, ..Older::all(state) })
+        let all = Older::all(state, bytes, plan.filter_bits);
+        asks.then(|| Older { level: plan.output_level + 1, ..all })
     }
 
     /// Whether surely no older entry has the key. May be wrong in saying no.
@@ -69,9 +73,9 @@ impl<'a> Older<'a> {
             return false;
         }
         let lacks = self.ask(key);
-        self.vain = if lacks { 0 } else { self.vain.saturating_add(1) };
+        self.vain = if lacks { 0 } else { self.vain + 1 };
         if self.vain >= VAIN_MAX {
-            self.rest = REST;
+            (self.vain, self.rest) = (0, REST);
         }
         lacks
     }

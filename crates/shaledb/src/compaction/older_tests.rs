@@ -31,14 +31,22 @@ fn is_loaded(table: &Table) -> bool {
     table.surely_lacks(&key(500), hash(&key(500)), &mut 0)
 }
 
+/// How many bytes of the table's file are read to ask its filter.
+fn load_bytes(table: &Arc<Table>) -> u64 {
+    table.meta.file_bytes - table.meta.data_bytes
+}
+
 /// What a flush leaves of these entries of memtables, `number@seq kind`.
 fn left(state: &ArcSwap<TreeState>, snapshots: &[SeqNo], entries: &[Entry]) -> String {
+    left_by(Older::all(state, 1 << 20, 10), snapshots, entries)
+}
+
+fn left_by(older: Older<'_>, snapshots: &[SeqNo], entries: &[Entry]) -> String {
     let memtable = Memtable::new();
     entries.iter().for_each(|e| memtable.insert(&e.key, e.seq, e.kind, &e.value));
     let mut cursor = memtable.cursor();
-    let older = Some(Older::all(state));
-    let mut filter =
-        DropFilter::new(snapshots, Bottom::Unknown, RangeDeletes::default()).asking(older);
+    let deletes = RangeDeletes::default();
+    let mut filter = DropFilter::new(snapshots, Bottom::Unknown, deletes).asking(Some(older));
     cursor.seek_first().unwrap();
     let mut left = Vec::new();
     while cursor.valid() {
@@ -121,9 +129,13 @@ fn filters_are_loaded_where_that_is_cheap() {
     let pairs: Vec<Entry> = (0..100)
         .flat_map(|at| [one(10 * at + 4, 9, Kind::Delete), one(10 * at + 4, 8, Kind::Put)])
         .collect();
-    let kept = left(&tree, &[], &pairs).split(", ").count();
-    assert_eq!(kept, 36, "one job loads 64");
-    assert_eq!(left(&tree, &[], &pairs), "", "the next one the others");
+    // A job loads an eighth of its own bytes, and none of a tree that should have no filters.
+    let bytes = 8 * tables[..64].iter().map(load_bytes).sum::<u64>();
+    let kept = |bytes, bits| left_by(Older::all(&tree, bytes, bits), &[], &pairs);
+    assert_eq!(kept(bytes, 0).split(", ").count(), 100);
+    assert_eq!(kept(bytes, 10).split(", ").count(), 36, "one job loads 64");
+    assert_eq!(kept(bytes, 10), "", "the next one the others");
+    assert_eq!(kept(0, 0), "", "what is loaded is asked");
     // A file that cannot be read tells nothing, and nobody of that.
     let lost = tens(&world);
     world.fs.remove(lost.path()).unwrap();
@@ -136,18 +148,26 @@ fn filters_are_loaded_where_that_is_cheap() {
     let table = tens(&world);
     assert_eq!(left(&state(&[(3, &table)]), &[], &pair), "500@9 Delete");
     assert!(!is_loaded(&table));
+    // Half of what may be taken is for others: here a fifth of all.
+    let mut world = World::new();
+    let total = 5 * 3 * load_bytes(&table) / 2;
+    world.shared = TableEnv::new(world.env.clone(), total, Arc::new(Recorder::new()));
+    let [first, second] = [tens(&world), tens(&world)];
+    assert_eq!(left(&state(&[(3, &first)]), &[], &pair), "");
+    assert_eq!(left(&state(&[(3, &second)]), &[], &pair), "500@9 Delete");
+    assert!(is_loaded(&first) && !is_loaded(&second));
     let mut world = World::new();
     world.filter_bits = 0;
     assert_eq!(left(&state(&[(3, &tens(&world))]), &[], &pair), "500@9 Delete");
 }
 
 #[test]
-fn a_load_that_deletes_what_is_there_soon_asks_no_more() {
+fn a_load_that_deletes_what_is_there_soon_asks_little() {
     let world = World::new();
     let entries: Vec<Entry> = (0..2000).map(|number| put(number, 1, text(number))).collect();
     let table = world.table(Codec::None, &entries);
     let tree = state(&[(6, &table)]);
-    let mut older = Older::all(&tree);
+    let mut older = Older::all(&tree, 1 << 20, 10);
     assert!((0..32).all(|number| !older.surely_lacks(&key(number))));
     // Now even what is not there is not asked for, until its turn comes.
     let lacks: Vec<bool> = (0..1000).map(|at| older.surely_lacks(&key(5000 + at))).collect();
@@ -155,6 +175,11 @@ fn a_load_that_deletes_what_is_there_soon_asks_no_more() {
     assert!(lacks[255..].iter().all(|&lacks| lacks), "from then on all are");
     let asked: Vec<bool> = (0..2000).map(|number| older.surely_lacks(&key(number))).collect();
     assert!(asked.iter().all(|&lacks| !lacks));
+    // After each rest as many are asked as at first: one that is there does not end it.
+    let mut older = Older::all(&tree, 1 << 20, 10);
+    assert!((0..32 + 255).all(|number| !older.surely_lacks(&key(number))));
+    assert!((0..31).all(|number| !older.surely_lacks(&key(number))));
+    assert!(older.surely_lacks(&key(5000)), "the last before the next rest");
 }
 
 /// Merges two levels above those of a tree, which is asked or not.
@@ -228,9 +253,9 @@ fn a_merge_asks_nobody_where_older_rows_may_come_from_elsewhere() {
     let table = world.table(Codec::None, &[put(1, 1, text(1))]);
     let mut plan = Job::new(&world, Codec::None, vec![(3, vec![table])]).plan;
     plan.output_level = 4;
-    assert!(Older::below(&plan, &tree).is_some());
+    assert!(Older::below(&plan, &tree, 0).is_some());
     plan.building = true;
-    assert!(Older::below(&plan, &tree).is_none(), "the tree is being built");
+    assert!(Older::below(&plan, &tree, 0).is_none(), "the tree is being built");
     (plan.building, plan.output_level) = (false, 0);
-    assert!(Older::below(&plan, &tree).is_none(), "beside older tables of level 0");
+    assert!(Older::below(&plan, &tree, 0).is_none(), "beside older tables of level 0");
 }

@@ -21,7 +21,8 @@
 //! - A merge of a copy with older tables of level 0 only, which can come before the newest goes
 //!   down, may take an older version for newer than a copy with number 0, or a range delete for
 //!   newer than it: what it makes is still hidden by the newest, above.
-//! - A tombstone that was dropped at the bottom stays in the upper table, and deletes nothing.
+//! - A tombstone that was dropped at the bottom, or with its put, stays in the upper table, and
+//!   deletes nothing.
 //! - Range deletes from above cover copies with number 0 for scans, gets and the dropping of whole
 //!   tables: the upper entry is found first, and has its own number.
 //!

@@ -179,7 +179,7 @@ impl Tiny {
         let mut snapshots = self.snapshots.clone();
         snapshots.push(self.seq);
         let state = ArcSwap::from_pointee(TreeState::empty());
-        let older = Some(Older::all(&state));
+        let older = Some(Older::all(&state, 0, 0));
         let content = self.filter(&content, &snapshots, Bottom::Unknown, older, 0);
         if content.entries.is_empty() && content.deletes.is_empty() {
             return;
@@ -321,7 +321,7 @@ impl Tiny {
         }
         piece.sort();
         let state = ArcSwap::from_pointee(TreeState::empty());
-        let older = Older::below(&job.plan, &state);
+        let older = Older::below(&job.plan, &state, 0);
         let (bottom, below) = (Bottom::of(&job.plan), job.plan.output_level + 1);
         let kept = self.filter(&piece, &job.snapshots, bottom, older, below);
         cut(&job.plan, &kept, start, part.end.clone())

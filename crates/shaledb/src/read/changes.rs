@@ -2,7 +2,8 @@
 //! entry, deletes too.
 //!
 //! The caller holds a snapshot at the second number, so that the newest entry up to it is there.
-//! And no merge has let a delete go, or an entry's number: so it is while the tree is being built.
+//! And neither a flush nor a merge has let a delete go, or an entry's number: so it is while a tree
+//! is being built, and those that are asked for changes are.
 
 use super::sources::{self, ScanSource};
 use super::value::BlobSource;

@@ -503,6 +503,52 @@ fn a_damaged_table_brings_no_row_back_that_went_with_its_delete() {
     }
 }
 
+/// Nor a row whose range delete did, nor does that delete take rows with it that came later.
+#[test]
+fn a_damaged_table_brings_no_row_back_that_went_with_its_range_delete() {
+    let fs = MemFs::new();
+    let world =
+        World { env: Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) }, fs };
+    let db = open(&world.env, Path::new(DIR));
+    let config = TreeConfig { block_bytes: 1024, ..TreeConfig::default() };
+    let rows = db.create_tree("rows", config).unwrap();
+    let other = db.tree_or_create("other").unwrap();
+    // It keeps the log.
+    other.put(b"k", b"v").unwrap();
+    for number in 0..1000 {
+        rows.put(&key(number), b"value").unwrap();
+    }
+    rows.delete_range(&key(300), &key(700)).unwrap();
+    for number in (0..1000).step_by(2) {
+        rows.put(&key(number), b"again").unwrap();
+    }
+    let mut transaction = db.begin(TransactionOptions::default()).unwrap();
+    transaction.delete_range(&rows, &key(100), &key(200)).unwrap();
+    transaction.put(&rows, &key(151), b"of one number").unwrap();
+    transaction.prepare(b"one").unwrap().commit(WriteOptions::SYNC).unwrap();
+    // What came before it gets number 0, what comes after it keeps its own: so the holes span all.
+    // It takes two merges, as a range delete keeps the numbers of what it meets.
+    let snapshot = db.snapshot();
+    for number in [0, 999] {
+        rows.put(&key(number), b"newest").unwrap();
+        rows.compact().unwrap();
+    }
+    db.sync().unwrap();
+    let content = all(&db);
+    drop((rows, other, snapshot));
+    db.close().unwrap();
+    let (name, table) = world.table_of(1);
+    assert_eq!((table.meta.deletes, table.meta.range_deletes), (0, 0));
+    assert!(table.blocks.len() > 5);
+    for block in &table.blocks {
+        let damaged = world.fork();
+        damaged.flip(&name, block.offset as usize + 3);
+        let (found, report) = damaged.repair();
+        assert!(report.lost_bytes() > 0);
+        assert_eq!(differences(&content, &found), (0, 0), "{report}");
+    }
+}
+
 #[test]
 fn a_damaged_log_loses_the_damaged_records() {
     let (sound, content) = World::new();

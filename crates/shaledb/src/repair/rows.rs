@@ -4,7 +4,7 @@ use super::catalog::Catalog;
 use super::options::{RepairProgress, RepairStep};
 use super::report::{LostRange, RepairReport, RepairedTree};
 use super::work::Work;
-use crate::base::cursor::cursor_by_variant;
+use crate::base::cursor::{Cursor, cursor_by_variant};
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::sync::Arc;
@@ -55,13 +55,42 @@ impl Hole {
 
 impl TreeSource {
     /// Whether damage may have taken an operation that had been in tables. Or what it hides: with
-    /// an operation all later ones on its key are taken, since a delete that went with its put is
-    /// in no table, and its number may be none of the damaged one's.
+    /// an operation all later ones on its keys are taken, since a delete that went with its put is
+    /// in no table, and its number may be none of the damaged one's. (And rows that a range delete
+    /// must not hide may have lost their numbers.) What came by an ingest, as the rows and deletes
+    /// of a spilled transaction do, is in no log, and cannot follow.
     fn may_have_lost(&self, op: &Op<'_>) -> bool {
-        self.holes.iter().any(|hole| hole.has(op.key, op.seq))
+        let (key, seq) = (op.key, op.seq);
+        self.holes.iter().any(|hole| hole.has(key, seq))
             || op.kind != Kind::RangeDelete
                 && !self.holes.is_empty()
-                && self.memtable.get(op.key, op.seq).is_some()
+                && (self.memtable.get(key, seq).is_some()
+                    || self.memtable.newest_covering(key, seq) > 0)
+    }
+
+    /// Deletes those keys of a range delete that were taken. Not all of the range: a row in it that
+    /// is newer, but has lost its number, would be hidden. Answers whether there are any.
+    fn delete_taken(&self, op: &Op<'_>) -> Result<bool> {
+        let (start, end, mut any) = (op.key, op.value, false);
+        let mut cursor = self.memtable.cursor();
+        cursor.seek(start, SEQ_MAX)?;
+        let mut last = None;
+        while cursor.valid() && cursor.key() < end {
+            if last.as_deref() != Some(cursor.key()) {
+                let key = last.insert(cursor.key().to_vec());
+                let newest = self.memtable.get(key, op.seq);
+                let newest = newest.filter(|newest| newest.kind != Kind::Delete);
+                let hidden = self.memtable.newest_covering(key, op.seq);
+                if newest.is_some_and(|newest| (hidden..op.seq).contains(&newest.seq)) {
+                    // As a range: of a prepared transaction, a put of the key has the same number.
+                    let after = [key, &b"\0"[..]].concat();
+                    self.memtable.delete_range(key, &after, op.seq, 0);
+                    any = true;
+                }
+            }
+            cursor.next()?;
+        }
+        Ok(any)
     }
 }
 
@@ -325,22 +354,21 @@ impl Sources {
 
     fn read_record(&mut self, catalog: &mut Catalog, batch: &WalBatch<'_>) -> Result<()> {
         let mut prepared = std::mem::take(&mut self.prepared);
-        let result = prepared.read(batch, &mut |op, _| {
-            self.apply(catalog, op);
-            Ok(())
-        });
+        let result = prepared.read(batch, &mut |op, _| self.apply(catalog, op));
         self.prepared = prepared;
         result
     }
 
     /// Takes an operation that no table holds.
-    fn apply(&mut self, catalog: &mut Catalog, op: &Op<'_>) {
+    fn apply(&mut self, catalog: &mut Catalog, op: &Op<'_>) -> Result<()> {
         if catalog.claim(op.tree).is_none() {
-            return;
+            return Ok(());
         }
         let source = self.tree(op.tree);
         if op.seq <= source.flushed_seq && !source.may_have_lost(op) {
-            return;
+            let is_range = op.kind == Kind::RangeDelete;
+            source.log_ops += u64::from(is_range && source.delete_taken(op)?);
+            return Ok(());
         }
         source.log_ops += 1;
         match op.kind {
@@ -348,6 +376,7 @@ impl Sources {
             Kind::RangeDelete => source.memtable.delete_range(op.key, op.value, op.seq, 0),
             _ => source.memtable.insert(op.key, op.seq, op.kind, op.value),
         }
+        Ok(())
     }
 }
 

@@ -144,7 +144,10 @@ impl Core {
             writer = writer.probed_by(probe);
         }
         // To a tree that is being built older rows than all of these may still come.
-        let older = (!part.tree.is_building()).then(|| Older::all(&part.tree.state));
+        let bytes = part.memtables.iter().map(|memtable| memtable.used_bytes() as u64).sum();
+        let bits = part.tree.config.filter_bits;
+        let asks = !part.tree.is_building();
+        let older = asks.then(|| Older::all(&part.tree.state, bytes, bits));
         let table = flush::flush(&part.memtables, &snapshots, older, writer)?;
         if let Some((meta, _)) = &table {
             let written = WrittenTable { meta, codec, reused: 0, dictionary: &dictionary };

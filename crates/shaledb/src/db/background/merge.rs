@@ -225,6 +225,7 @@ impl Core {
             memory_bytes: self.settings.merge_bytes(),
             plan: &job.plan,
             inputs: &inputs,
+            part_bytes: job.plan.input_bytes / job.parts.len() as u64,
             snapshots: &job.snapshots,
             state: Some(&job.tree.state),
             tree: job.tree.id,

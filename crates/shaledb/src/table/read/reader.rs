@@ -308,9 +308,11 @@ impl Table {
         }
     }
 
-    /// Whether index and filter are in memory.
-    pub(super) fn is_loaded(&self) -> bool {
-        self.index.load().is_some()
+    /// Runs `look` on index and filter if they are in memory. That is no use of them: it does not
+    /// keep them there.
+    #[inline]
+    pub(super) fn with_loaded<T>(&self, look: impl FnOnce(&TableIndex) -> T) -> Option<T> {
+        self.index.load().as_ref().map(|index| look(index))
     }
 
     /// The index and filter, loaded if need be.

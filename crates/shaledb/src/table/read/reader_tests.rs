@@ -114,6 +114,19 @@ fn memory_of_indexes_is_bounded_and_given_back() {
 }
 
 #[test]
+fn to_ask_a_loaded_filter_does_not_keep_it() {
+    let world = World::new(1 << 20);
+    let rows = entries(2000, 1, 7);
+    let table = world.open(world.write(1, options(Codec::Lz4, 1000), &rows));
+    let absent = [rows[0].0.as_slice(), b"!"].concat();
+    assert!(!table.surely_lacks(&absent, hash(&absent), &mut 0));
+    assert!(table.surely_lacks(&absent, hash(&absent), &mut (1 << 20)));
+    assert!(!table.unload_unused(), "it was loaded just now");
+    assert!(table.surely_lacks(&absent, hash(&absent), &mut 0));
+    assert!(table.unload_unused() && !table.surely_lacks(&absent, hash(&absent), &mut 0));
+}
+
+#[test]
 fn an_obsolete_table_goes_with_its_last_holder() {
     let world = World::new(64 << 20);
     let rows = entries(50, 1, 7);

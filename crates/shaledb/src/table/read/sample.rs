@@ -209,23 +209,25 @@ impl Table {
     }
 
     /// Whether the table surely has no entry of `key`: out of its range, or as its filter says.
-    /// False where that is not known for little: no block is read, and a filter only as one of so
-    /// many `loads`, and where it need not take the place of another. Nor is an error told of:
-    /// whoever reads the table for its rows will do that.
-    pub fn surely_lacks(&self, key: &[u8], hash: u64, loads: &mut u32) -> bool {
+    /// False where that is not known for little: no block is read, and a filter (with its index)
+    /// only if there are that many bytes left of `loads`, and where it will not take the place of
+    /// another for long: up to half of what all may take. Nor is an error told of: whoever reads
+    /// the table for its rows will do that.
+    pub fn surely_lacks(&self, key: &[u8], hash: u64, loads: &mut u64) -> bool {
         if !self.meta.covers(key) {
             return true;
         }
-        if !self.is_loaded() {
-            let bytes = self.meta.file_bytes.saturating_sub(self.meta.data_bytes);
-            let shared = self.shared();
-            if *loads == 0 || shared.memory.meta() + bytes > shared.meta_bytes_max() {
-                return false;
-            }
-            *loads -= 1;
+        let lacks = |table: &TableIndex| !filter::may_contain(table.filter(), hash);
+        if let Some(lacks) = self.with_loaded(lacks) {
+            return lacks;
         }
-        let lacks = self.with_index(|table| Ok(!filter::may_contain(table.filter(), hash)));
-        lacks.unwrap_or(false)
+        let bytes = self.meta.file_bytes.saturating_sub(self.meta.data_bytes);
+        let shared = self.shared();
+        if *loads < bytes || shared.memory.meta() + bytes > shared.meta_bytes_max() / 2 {
+            return false;
+        }
+        *loads -= bytes;
+        self.with_index(|table| Ok(lacks(table))).unwrap_or(false)
     }
 }
 
