@@ -495,7 +495,7 @@ impl Rows {
         // As if there had been one more, half a row: a few may be alike by chance.
         let likely = ((rows.abs() + 0.5) / (of + 1.0)).min(1.0);
         let others = (1.0 - of / entries).max(0.0);
-        self.variance += entries * entries * others * likely * (1.0 - likely) / (of + 1.0);
+        self.variance += entries * entries * others * likely * (1.0 - likely) / of.max(1.0);
     }
 }
 
