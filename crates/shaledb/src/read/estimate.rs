@@ -485,17 +485,19 @@ struct Rows {
 }
 
 impl Rows {
-    /// Of `entries` so many were looked up, which are so many rows together.
-    fn add(&mut self, entries: f64, rows: f64, looked: usize) {
+    /// Of `entries` so many were looked up, which are so many rows together: each of `counted` is
+    /// one or takes one away, the others are none.
+    fn add(&mut self, entries: f64, rows: f64, counted: u32, looked: usize) {
         let of = looked as f64;
         // Of an empty place nothing is known.
         let part = if looked == 0 { 1.0 } else { rows / of };
         debug_assert!(part <= 1.0, "an entry is one row at most");
         self.count += part * entries;
         // As if there had been one more, half a row: a few may be alike by chance.
-        let likely = ((rows.abs() + 0.5) / (of + 1.0)).min(1.0);
+        let square = (f64::from(counted) + 0.5) / (of + 1.0);
+        let mean = ((rows.abs() + 0.5) / (of + 1.0)).min(1.0);
         let others = (1.0 - of / entries).max(0.0);
-        self.variance += entries * entries * others * likely * (1.0 - likely) / of.max(1.0);
+        self.variance += entries * entries * others * (square - mean * mean) / of.max(1.0);
     }
 }
 
@@ -551,7 +553,7 @@ fn sample_piece(
         }
         let count = (share * look_ups as f64).ceil() as usize;
         for (entries, found) in source.sample(lower, upper, count.max(LOOK_UPS_OF_SOURCE))? {
-            let (mut fresh, mut gone) = (0u32, 0u32);
+            let (mut fresh, mut gone, mut counted) = (0u32, 0u32, 0);
             for entry in &found {
                 let key = &entry.key;
                 let covers =
@@ -561,15 +563,17 @@ fn sample_piece(
                 }
                 let hash = coding::hash(key);
                 let delete = entry.kind == Kind::Delete;
-                if piece.more {
+                let (is_fresh, is_gone) = if piece.more {
                     // What older sources have may be deleted as a range.
-                    fresh += u32::from(!delete && !any_has(newer, key, hash)?);
+                    (!delete && !any_has(newer, key, hash)?, false)
                 } else {
-                    fresh += u32::from(!any_has(older, key, hash)?);
-                    gone += u32::from(delete && !any_has(newer, key, hash)?);
-                }
+                    (!any_has(older, key, hash)?, delete && !any_has(newer, key, hash)?)
+                };
+                fresh += u32::from(is_fresh);
+                gone += u32::from(is_gone);
+                counted += u32::from(is_fresh != is_gone);
             }
-            rows.add(entries, f64::from(fresh) - f64::from(gone), found.len());
+            rows.add(entries, f64::from(fresh) - f64::from(gone), counted, found.len());
         }
     }
     rows.count = rows.count.max(0.0);

@@ -5,7 +5,7 @@ use crate::base::error::Result;
 use crate::base::key::SeqNo;
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
-use crate::base::sync::atomic::Ordering::Relaxed;
+use crate::base::sync::atomic::Ordering::{Relaxed, SeqCst};
 use crate::db::core::{Core, Leader, Settings, TreeCore, Trees};
 use crate::memtable::Memtable;
 use crate::state::TreeState;
@@ -70,8 +70,8 @@ impl Core {
     /// Notes that a scan has passed so many dead entries of a memtable. The next commit looks
     /// whether it is to be sealed; if none comes, all are sealed anyway.
     pub fn note_dead(&self, memtable: &Memtable, count: u64) {
-        let before = memtable.dead_passed().fetch_add(count, Relaxed);
-        let worth = dead::worth(memtable.count()).max(memtable.dead_waited_for().load(Relaxed));
+        let before = memtable.dead_passed().fetch_add(count, SeqCst);
+        let worth = dead::worth(memtable.count()).max(memtable.dead_waited_for().load(SeqCst));
         if before < worth && worth <= before.saturating_add(count) {
             self.dead_passed.store(true, Relaxed);
         }
@@ -81,9 +81,10 @@ impl Core {
     fn is_full_of_dead(&self, tree: &TreeCore, memtable: &Memtable) -> bool {
         let waited_for = memtable.dead_waited_for();
         let worth = tree.patience.worth(memtable.count()).max(waited_for.load(Relaxed));
-        let dead = memtable.dead_passed().load(Relaxed);
+        waited_for.store(worth, SeqCst);
+        // After that: who passes more from now on compares with it, and tells.
+        let dead = memtable.dead_passed().load(SeqCst);
         if dead < worth {
-            waited_for.store(worth, Relaxed);
             return false;
         }
         let debt = self.sched.lock().debts.get(&tree.id).copied().unwrap_or_default();
