@@ -28,7 +28,8 @@ use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 /// A list of so many levels is worth landmarks (a smaller one is cached). Tests have them early.
 pub(super) const MARKED_FROM: usize = if cfg!(test) { 4 } else { 10 };
 
-/// How many steps on its level a landmark may be away. More tell that many nodes came since.
+/// How many steps on its level a landmark, or a hint, may be away. More tell that many nodes came
+/// since, or that many keys share a head.
 pub(super) const NEAR: usize = 4;
 
 /// Of a key are kept so many words, behind what all keys have in common.
@@ -114,16 +115,20 @@ impl Landmarks {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The last one before the target.
+    /// The last one before the target, or the head of the list; `None` if there are none.
     ///
     /// # Safety
     /// They are of a list that lives, and so does each node of theirs.
     #[inline]
-    pub(super) unsafe fn before(&self, target: &Target<'_>) -> Option<*const Node> {
+    pub(super) unsafe fn before(
+        &self,
+        target: &Target<'_>,
+        head: *const Node,
+    ) -> Option<*const Node> {
         let marks = self.newest()?;
         // SAFETY: by the caller.
-        let after = unsafe { marks.up_to(target) };
-        Some(marks.marks[after.checked_sub(1)?].node)
+        let before = unsafe { marks.up_to(target) }.checked_sub(1);
+        Some(before.map_or(head, |last| marks.marks[last].node))
     }
 
     /// How many there are from one target up to another one, or the end.
@@ -141,12 +146,6 @@ impl Landmarks {
     fn newest(&self) -> Option<&Marks> {
         let newest = self.made.load(Ordering::Acquire).checked_sub(1)?;
         self.generations[newest].get()
-    }
-
-    /// Whether there are any.
-    #[inline]
-    pub(super) fn are_made(&self) -> bool {
-        self.made.load(Ordering::Relaxed) > 0
     }
 
     /// Whether there is work on the next ones.

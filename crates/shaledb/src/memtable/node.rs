@@ -7,7 +7,7 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 use std::ptr;
 
 use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
-use crate::base::sync::atomic::{AtomicPtr, AtomicU64};
+use crate::base::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// The most links of a node: with half of the nodes on each next level, enough for 2^24 nodes
 /// before searches get longer. Half, since with heads in links only a step forward costs a cache
@@ -143,6 +143,37 @@ pub(super) fn kind_of(tag: u64) -> Kind {
 pub(super) unsafe fn link<'a>(node: *const Node, level: usize) -> &'a Link {
     // SAFETY: the links of a node lie before it in the same piece of memory.
     unsafe { &*node.cast::<Link>().sub(level) }
+}
+
+/// The next node on a level, if that is before the target too. `stop`, which is known not to be
+/// before it, may become a nearer one.
+///
+/// # Safety
+/// `at` is a node of a list, or its head, that is before the target and has a link on the level; so
+/// is what is answered.
+#[inline]
+pub(super) unsafe fn next_before(
+    at: *const Node,
+    level: usize,
+    target: &Target<'_>,
+    stop: &mut *const Node,
+) -> Option<*const Node> {
+    // SAFETY: by the caller; what is not null is a node.
+    unsafe {
+        let way = link(at, level);
+        let head = way.head.load(Ordering::Acquire);
+        let next = way.next.load(Ordering::Acquire).cast_const();
+        if head < target.head {
+            return Some(next);
+        }
+        if head == target.head {
+            if next != *stop && !next.is_null() && target.is_after(next) {
+                return Some(next);
+            }
+            *stop = next;
+        }
+        None
+    }
 }
 
 /// Asks for the cache line at `pointer`, which may be any address.

@@ -1,6 +1,6 @@
 //! How many entries of a list a range has, and some of them.
 
-use super::node::{Node, Sample, Target, link, node_entry, node_key};
+use super::node::{Node, Sample, Target, link, next_before, node_entry, node_key};
 use super::skiplist::SkipList;
 use crate::base::key::{self, SEQ_MAX};
 use crate::base::sync::atomic::Ordering;
@@ -72,7 +72,9 @@ impl SkipList {
         unsafe {
             while level > 0 {
                 level -= 1;
-                at = last_before(at, level, &target, &mut stop);
+                while let Some(next) = next_before(at, level, &target, &mut stop) {
+                    at = next;
+                }
                 if level >= below {
                     continue;
                 }
@@ -116,37 +118,5 @@ impl SkipList {
             }
         }
         Some(((found.len() as u64) << level, found))
-    }
-}
-
-/// The last node before the target on a level, from one on. `stop`, which is known not to be before
-/// it, may become a nearer one.
-///
-/// # Safety
-/// `at` is a node of a list, or its head, that is before the target and has a link on the level.
-#[inline]
-unsafe fn last_before(
-    mut at: *const Node,
-    level: usize,
-    target: &Target<'_>,
-    stop: &mut *const Node,
-) -> *const Node {
-    loop {
-        // SAFETY: by the caller, and so is each next one that is found to be before the target.
-        unsafe {
-            let way = link(at, level);
-            let head = way.head.load(Ordering::Acquire);
-            let next = way.next.load(Ordering::Acquire).cast_const();
-            let forward = head < target.head
-                || (head == target.head
-                    && !next.is_null()
-                    && next != *stop
-                    && target.is_after(next));
-            if !forward {
-                *stop = if head == target.head { next } else { *stop };
-                return at;
-            }
-            at = next;
-        }
     }
 }

@@ -4,7 +4,7 @@ use std::ptr;
 
 use super::hints::HINT_HEIGHT;
 use super::landmarks::{Extent, Landmarks, MARKED_FROM, NEAR};
-use super::node::{MemEntry, Node, Target, link, node_entry, node_key};
+use super::node::{MemEntry, Node, Target, link, next_before, node_entry, node_key};
 use super::skiplist::SkipList;
 use crate::base::key::SeqNo;
 use crate::base::sync::atomic::Ordering;
@@ -29,26 +29,15 @@ impl SkipList {
             // SAFETY: they are of this list.
             unsafe { landmarks.build_more(extent) };
         }
-        if !landmarks.are_made() {
-            return None;
-        }
         // SAFETY: they are of this list.
-        let before = unsafe { landmarks.before(target) };
-        // The head has all links, and is before every target.
-        let mut at = before.unwrap_or_else(|| self.head().cast_const());
+        let mut at = unsafe { landmarks.before(target, self.head()) }?;
+        let mut stop = ptr::null();
         for _ in 0..=NEAR {
-            // SAFETY: a landmark is a node before the target with a link on this level, and so is
-            // each next one that is found to be before it.
-            unsafe {
-                let link = link(at, HINT_HEIGHT - 1);
-                let head = link.head.load(Ordering::Acquire);
-                let next = link.next.load(Ordering::Acquire).cast_const();
-                let forward = head < target.head
-                    || head == target.head && !next.is_null() && target.is_after(next);
-                if !forward {
-                    return Some(at);
-                }
-                at = next;
+            // SAFETY: the head has all links; a landmark is a node before the target with a link on
+            // this level.
+            match unsafe { next_before(at, HINT_HEIGHT - 1, target, &mut stop) } {
+                Some(next) => at = next,
+                None => return Some(at),
             }
         }
         landmarks.was_far(self.count());

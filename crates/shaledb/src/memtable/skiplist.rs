@@ -31,17 +31,16 @@ use std::sync::OnceLock;
 use super::arena::Arena;
 use super::finger::{Finger, Splice};
 use super::hints::{HINT_HEIGHT, Hints};
-use super::landmarks::Landmarks;
+use super::landmarks::{Landmarks, NEAR};
 use super::node::{
-    HEIGHT_MAX, HEIGHT_SHIFT, Link, Node, Target, VALUE_SHIFT, height_of, link, node_key, prefetch,
+    HEIGHT_MAX, HEIGHT_SHIFT, Link, Node, Target, VALUE_SHIFT, height_of, link, next_before,
+    node_key, prefetch,
 };
 use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// A list of so many levels is worth hints (a smaller one is cached). Tests have hints early.
 const HINTED_FROM: usize = if cfg!(test) { 3 } else { 12 };
-/// How many steps on the highest level of a hint are near: all nodes of that level have hints.
-const NEAR: usize = 4;
 
 /// The map. In this order what each insert writes (as the count of references, before the first
 /// field) is not on a cache line with what each search reads. To align it for that would cost
@@ -246,30 +245,17 @@ impl SkipList {
         target: &Target<'_>,
         places: &mut [*mut Node; HINT_HEIGHT],
     ) -> Option<*mut Node> {
-        let (mut stop, mut steps) = (ptr::null_mut(), 0);
+        let (mut stop, mut steps) = (ptr::null(), 0);
         for level in (0..HINT_HEIGHT).rev() {
-            loop {
-                // SAFETY: by the caller, and as in `find_splice`.
-                let link = unsafe { link(at, level) };
-                let head = link.head.load(Ordering::Acquire);
-                let next = link.next.load(Ordering::Acquire);
-                // SAFETY: what is not null is a node.
-                let forward = head < target.head
-                    || (head == target.head
-                        && next != stop
-                        && !next.is_null()
-                        && unsafe { target.is_after(next) });
-                if !forward {
-                    stop = if head == target.head { next } else { stop };
-                    break;
-                }
+            // SAFETY: by the caller, and as in `find_splice`.
+            while let Some(next) = unsafe { next_before(at, level, target, &mut stop) } {
                 if level == HINT_HEIGHT - 1 {
                     steps += 1;
                     if steps > NEAR {
                         return None;
                     }
                 }
-                at = next;
+                at = next.cast_mut();
             }
             places[level] = at;
         }
