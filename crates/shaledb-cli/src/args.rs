@@ -8,7 +8,7 @@ use crate::simulate::SimulateOptions;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use shaledb_cli::text::Form;
 use shaledb_lab::options::CodecNames;
-use shaledb_lab::units::{parse_bytes, parse_count};
+use shaledb_lab::units::{parse_block_bytes, parse_bytes, parse_count};
 use std::path::PathBuf;
 
 /// Store, read, check and measure ordered key-value data
@@ -155,8 +155,9 @@ pub(crate) struct TreeFlags {
     #[arg(long, help_heading = "Settings of a new tree")]
     pub(crate) no_dictionary: bool,
 
-    /// The size of a data block before compression [default: 16K]
-    #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
+    /// The size of a data block before compression, or `auto`: the engine chooses for each level
+    /// [default: auto]
+    #[arg(long, value_parser = parse_block_bytes, value_name = "BYTES")]
     #[arg(help_heading = "Settings of a new tree")]
     pub(crate) block_bytes: Option<u64>,
 

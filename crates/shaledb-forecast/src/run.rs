@@ -20,6 +20,7 @@ use crate::tree::{Tree, cost_of};
 use shaledb::compaction::idle::IDLE_AFTER_NANOS;
 use shaledb::compaction::plan::Settings;
 use shaledb::compaction::policy::LAST;
+use shaledb::compaction::policy::chosen::LevelCodecs;
 use shaledb::compaction::score;
 use shaledb::db::SettingsInUse;
 use shaledb::write::level0::{Level0, UnderWay};
@@ -124,7 +125,7 @@ impl<'a> Run<'a> {
         let settings = Settings {
             memtable_bytes: sizes.memtable_bytes,
             table_bytes: table_bytes.max(sizes.table_bytes),
-            codecs: config.tree.codecs.into(),
+            codecs: LevelCodecs::of_config(&config.tree),
             filter_bits: config.tree.filter_bits,
             building: false,
         };
@@ -368,7 +369,7 @@ impl<'a> Run<'a> {
         }));
         let choice = self.tree.choice(LAST);
         let cost = cost_of(&self.tree.costs, choice);
-        let block = f64::from(scenario.config.tree.block_bytes);
+        let block = self.tree.block_bytes();
         let cache = self.sizes.memory_bytes as f64 / 2.0;
         let missed = 1.0 - self.keys.heat(cache / self.live.max(1.0));
         Wanted {
@@ -484,8 +485,7 @@ impl<'a> Run<'a> {
             done.bytes += part * running.read.max(running.written);
             done.levels[running.level].written += part * running.raw;
         }
-        done.levels[LAST].read +=
-            rates.reads * wanted.missed * f64::from(scenario.config.tree.block_bytes) * seconds;
+        done.levels[LAST].read += rates.reads * wanted.missed * self.tree.block_bytes() * seconds;
         self.now += seconds;
         let space = self.space();
         self.sample.space_peak = self.sample.space_peak.max(space);

@@ -7,7 +7,7 @@ use shaledb::Codec;
 use shaledb::base::config::LEVELS;
 use shaledb::compaction::plan::Settings;
 use shaledb::compaction::policy::LAST;
-use shaledb::compaction::policy::chosen::Choice;
+use shaledb::compaction::policy::chosen::{Choice, LevelCodecs};
 use shaledb::table::meta::{TableMeta, Why};
 
 /// What is known of a level.
@@ -32,7 +32,7 @@ pub fn existing(scenario: &Scenario, name: &str, sums: &[LevelSum]) -> Existing 
     let settings = Settings {
         memtable_bytes: 1,
         table_bytes: 1,
-        codecs: config.codecs.into(),
+        codecs: LevelCodecs::of_config(config),
         filter_bits: config.filter_bits,
         building: false,
     };

@@ -145,6 +145,7 @@ impl Tree {
     /// An empty tree.
     pub fn new(scenario: &Scenario, settings: Settings) -> Tree {
         let tree = &scenario.config.tree;
+        let block_bytes = f64::from(settings.codecs.blocks.of(LAST).0);
         Tree {
             shape: Shape { levels: vec![Vec::new(); LEVELS] },
             settings,
@@ -157,11 +158,17 @@ impl Tree {
                 Order::Random => 1f64.min(scenario.key_bytes / 2.0),
                 Order::Ascending => SHARED_ASCENDING * scenario.key_bytes,
             },
-            block_bytes: f64::from(tree.block_bytes),
+            block_bytes,
             filter_bits: tree.filter_bits,
             next_id: 1,
             next_seq: 1,
         }
+    }
+
+    /// Bytes of a block before compression. Where the engine chooses, what it begins with: how it
+    /// goes on from there is not modelled.
+    pub fn block_bytes(&self) -> f64 {
+        self.block_bytes
     }
 
     /// Bytes of the blocks, before compression, of so many rows and deletes at a level.
@@ -491,6 +498,7 @@ mod tests {
     use super::*;
     use crate::keys::Skew;
     use crate::scenario::sample;
+    use shaledb::compaction::policy::chosen::LevelCodecs;
 
     fn input(tables: &[(u64, u64, u64)]) -> Input {
         Input { tables: tables.to_vec(), decompress_seconds: 0.0 }
@@ -518,7 +526,7 @@ mod tests {
         let settings = Settings {
             memtable_bytes: 4 << 20,
             table_bytes: 16 << 20,
-            codecs: scenario.config.tree.codecs.into(),
+            codecs: LevelCodecs::of_config(&scenario.config.tree),
             filter_bits: 10,
             building: false,
         };

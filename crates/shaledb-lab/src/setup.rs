@@ -2,7 +2,7 @@
 //! into its engine's own settings, and prints those in full.
 
 use crate::options::CodecNames;
-use crate::units::{parse_bytes, setting};
+use crate::units::{parse_block_bytes, parse_bytes, setting};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,9 @@ pub enum Durability {
 
 /// A slower device would show nothing but itself.
 const DEVICE_BOUND_MIN: u64 = 64 << 10;
+
+/// The size of blocks of engines that do not choose it.
+const USUAL_BLOCK_BYTES: u64 = 16 << 10;
 
 /// How many memtables an engine may have at one time, by its adapter.
 const MEMTABLES: u64 = 4;
@@ -66,8 +69,9 @@ pub struct Setup {
     #[arg(long, default_value_t = 10)]
     pub filter_bits: u8,
 
-    /// The size of a data block before compression, for engines that can set it
-    #[arg(long, default_value = "16K", value_parser = parse_bytes)]
+    /// The size of a data block before compression, for engines that can set it. `auto` is the
+    /// engine's own choice; one that makes none gets 16K
+    #[arg(long, default_value = "auto", value_parser = parse_block_bytes)]
     pub block_bytes: u64,
 
     /// Threads for flush and compaction
@@ -109,8 +113,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// As an engine of this name gets it: for one that does not choose codecs itself, `auto` is a
-    /// usual mix.
+    /// As an engine of this name gets it: for one that does not choose codecs or the size of blocks
+    /// itself, `auto` is a usual mix, and a usual size.
     #[must_use]
     pub fn of_engine(&self, engine: &str) -> Setup {
         let codecs = if engine.starts_with("shale") {
@@ -118,7 +122,11 @@ impl Setup {
         } else {
             self.codecs.without_auto()
         };
-        Setup { codecs, ..self.clone() }
+        let block_bytes = match self.block_bytes {
+            0 if engine != "shale" => USUAL_BLOCK_BYTES,
+            bytes => bytes,
+        };
+        Setup { codecs, block_bytes, ..self.clone() }
     }
 
     /// With what was left open: a memtable is as large as Shale makes it by itself.
@@ -156,11 +164,11 @@ impl Setup {
     /// counts as not given.
     pub fn ignored(&self, engine: &str) -> Vec<&'static str> {
         let usual = Setup { memory: self.memory, ..Setup::default() }.resolved();
-        let usual_codecs = Setup::default().of_engine(engine).codecs;
+        let own = Setup::default().of_engine(engine);
         let is_server = engine.starts_with("innodb") || engine == "shale-sql";
         let has_blocks = !is_server && !["lmdb", "sqlite"].contains(&engine);
         let given = [
-            ("--codecs", self.codecs != usual_codecs && self.codecs_are_ignored(engine)),
+            ("--codecs", self.codecs != own.codecs && self.codecs_are_ignored(engine)),
             (
                 "--memtable",
                 self.resolved().memtable != usual.memtable && (is_server || engine == "lmdb"),
@@ -169,7 +177,7 @@ impl Setup {
                 "--filter-bits",
                 self.filter_bits != usual.filter_bits && (!has_blocks || engine == "wiredtiger"),
             ),
-            ("--block-bytes", self.block_bytes != usual.block_bytes && !has_blocks),
+            ("--block-bytes", self.block_bytes != own.block_bytes && !has_blocks),
             (
                 "--background-threads",
                 self.background_threads != usual.background_threads && !has_blocks,
@@ -210,7 +218,7 @@ impl Default for Setup {
             codecs: CodecNames { upper: auto(), middle: auto(), bottommost: auto() },
             no_dictionary: false,
             filter_bits: 10,
-            block_bytes: 16 << 10,
+            block_bytes: 0,
             background_threads: 2,
             space_limit: None,
             busy_threads: 0,
@@ -237,6 +245,8 @@ mod tests {
         let of = |engine: &str| Setup::default().of_engine(engine).codecs.to_string();
         assert_eq!([of("shale"), of("shale-sql")], ["auto", "auto"]);
         assert_eq!(of("rocksdb"), "none,lz4,zstd:3");
+        let blocks = |engine: &str| Setup::default().of_engine(engine).block_bytes;
+        assert_eq!([blocks("shale"), blocks("rocksdb")], [0, 16 << 10]);
     }
 
     #[test]

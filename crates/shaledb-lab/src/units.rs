@@ -52,6 +52,15 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(scale).ok_or_else(|| format!("`{text}` is too large"))
 }
 
+/// The size of blocks: a size, or `auto` for 0, which leaves it to the engine.
+///
+/// # Errors
+///
+/// As [`parse_bytes`].
+pub fn parse_block_bytes(text: &str) -> Result<u64, String> {
+    if text == "auto" { Ok(0) } else { parse_bytes(text) }
+}
+
 /// `1.50 GB`, `23.4 MB`, `812 B` (powers of 1000, three digits).
 pub fn bytes(count: u64) -> String {
     scaled(count as f64, &[" B", " kB", " MB", " GB", " TB"])

@@ -19,7 +19,7 @@ use shaledb::fs::mem::{MemClock, MemFs};
 use shaledb::fs::{Env, Fs};
 use shaledb::table::compress::{Compressor, Dictionary, decompress_with};
 use shaledb::table::format::open_dictionary_frame;
-use shaledb::table::write::{Used, decide};
+use shaledb::table::write::{HeldOut, Used, decide};
 use shaledb::table::{
     Probe, Table, TableDictionary, TableEnv, TableMeta, TableOptions, TableWriter, Why,
 };
@@ -100,8 +100,13 @@ fn measure(name: &str, (rows, count): (&[Row], usize), level: i8, block_bytes: u
     let whole = make(rows, codec, TableDictionary::None, block_bytes);
     let probed = whole.probe.get().expect("the table is complete");
     let blocks: Vec<&[u8]> = probed.blocks.iter().map(Vec::as_slice).collect();
-    let verdict =
-        decide(&blocks, level, (probed.raw_bytes, true), &Used::default()).expect("enough blocks");
+    let verdict = decide(
+        &HeldOut::of(blocks.iter().copied()),
+        level,
+        (probed.raw_bytes, true),
+        &Used::default(),
+    )
+    .expect("enough blocks");
     let of_tree = verdict.dictionary.map_or(TableDictionary::None, TableDictionary::Given);
     let forms = [TableDictionary::None, TableDictionary::OfTable, of_tree];
     let made = forms.map(|form| make(&rows[..count], codec, form, block_bytes));

@@ -68,7 +68,10 @@ fn trees(found: &DirectoryInspection) -> String {
             bytes(tree.bytes),
             grouped(tree.entries),
             format!("{},{},{}", codecs.upper, codecs.middle, codecs.bottommost),
-            format!("{} B", tree.config.block_bytes),
+            match tree.config.block_bytes {
+                0 => "auto".to_owned(),
+                bytes => format!("{bytes} B"),
+            },
             format!("{} bits", tree.config.filter_bits),
         ]);
     }

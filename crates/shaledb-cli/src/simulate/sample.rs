@@ -7,9 +7,9 @@ use crate::exit::Outcome;
 use crate::reader;
 use shaledb::compaction::policy::LAST;
 use shaledb::compaction::policy::candidates::{ALL, Costs};
-use shaledb::compaction::policy::chosen::Choice;
+use shaledb::compaction::policy::chosen::{Choice, LevelCodecs};
 use shaledb::table::meta::{TableMeta, Why};
-use shaledb::{Codec, Config, Error, ScanOptions};
+use shaledb::{Codec, Config, Error, ScanOptions, TreeConfig};
 use shaledb_forecast::Existing;
 use shaledb_forecast::tree::cost_of;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(super) fn blocks(path: &Path, existing: &Existing) -> Outcome<Vec<Vec<u8>>> 
     let Some(tables) = existing.levels.iter().max_by_key(|level| bytes(level)) else {
         return Ok(Vec::new());
     };
-    let block_bytes = existing.config.block_bytes as usize;
+    let block_bytes = block_bytes(&existing.config);
     let places = PLACES.min(tables.len());
     let mut blocks = Vec::new();
     for place in 0..places {
@@ -56,6 +56,11 @@ pub(super) fn blocks(path: &Path, existing: &Existing) -> Outcome<Vec<Vec<u8>>> 
         blocks.extend(rows.chunks(block_bytes).map(<[u8]>::to_vec));
     }
     Ok(blocks)
+}
+
+/// The size of blocks of a tree's last level; where the engine chooses, what it begins with.
+pub(super) fn block_bytes(tree: &TreeConfig) -> usize {
+    LevelCodecs::of_config(tree).blocks.of(LAST).0 as usize
 }
 
 /// With what zstd saves in the tables, where the last level has it: they have dictionaries, and all

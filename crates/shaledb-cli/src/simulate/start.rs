@@ -83,11 +83,12 @@ pub(super) fn of_run(chosen: &Chosen) -> Start {
         (start.key, start.value) =
             (Some(kv.key_bytes as f64), Some(kv.pair_bytes() - kv.key_bytes as f64));
         let seed = row.parameters.get("seed").and_then(serde_json::Value::as_u64);
-        let block = start.config.as_ref().map_or(16 << 10, |config| config.tree.block_bytes);
+        let block =
+            start.config.as_ref().map_or(16 << 10, |config| sample::block_bytes(&config.tree));
         // Of a step that writes nothing it is not known what did.
         let in_order = !kv.step(&row.step).is_ok_and(Benchmark::writes_in_no_order);
         let sample = kv.sample(seed.unwrap_or_default(), in_order, SAMPLE_BYTES);
-        start.costs = ratios(sample.chunks(block as usize));
+        start.costs = ratios(sample.chunks(block));
         start.ratio = start.costs.map(|costs| 1.0 / costs.0[YARDSTICK].ratio);
     }
     if let (Some(costs), Some(row_bytes)) = (&start.costs, start.key.zip(start.value)) {

@@ -241,8 +241,9 @@ pub struct TreeConfig {
     /// Default true: the engine makes one, renews it and leaves it out by what it saves of blocks
     /// that it was not made of; it must be at least 5 %.
     pub dictionary: bool,
-    /// The size of a data block before compression, in bytes: 1 KiB to 1 MiB, default 16 KiB.
-    /// Smaller blocks make random reads cheaper and the data larger.
+    /// The size of a data block before compression, in bytes: 1 KiB to 1 MiB; or 0, the default:
+    /// the engine chooses 4, 8 or 16 KiB for each level, by what each does to the data and by what
+    /// is read. Smaller blocks make random reads cheaper and the data larger.
     pub block_bytes: u32,
     /// Filter bits per key in the last level, 0 (no filters) to 20, default 10; smaller levels
     /// get more, since their filters cost little and spare the most reads.
@@ -257,7 +258,7 @@ impl Default for TreeConfig {
         TreeConfig {
             codecs: Codecs::default(),
             dictionary: true,
-            block_bytes: 16 * 1024,
+            block_bytes: 0,
             filter_bits: 10,
             blob_bytes: 1024 * 1024,
         }
@@ -280,7 +281,9 @@ impl TreeConfig {
         self.codecs.upper.validate()?;
         self.codecs.middle.validate()?;
         self.codecs.bottommost.validate()?;
-        check("block_bytes", self.block_bytes.into(), 1024, 1 << 20)?;
+        if self.block_bytes != 0 {
+            check("block_bytes", self.block_bytes.into(), 1024, 1 << 20)?;
+        }
         check("filter_bits", self.filter_bits.into(), 0, 20)?;
         check("blob_bytes", self.blob_bytes.into(), 4096, 1 << 30)
     }

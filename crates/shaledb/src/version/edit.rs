@@ -80,7 +80,7 @@ pub struct LogStart {
 ///     })
 ///     .collect();
 /// let (_, name, config) = edits.iter().flat_map(|edit| &edit.trees_created).next().unwrap();
-/// assert_eq!((name.as_str(), config.block_bytes), ("t", 16384));
+/// assert_eq!((name.as_str(), config.block_bytes), ("t", 0));
 /// # Ok::<(), shaledb::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

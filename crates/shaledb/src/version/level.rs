@@ -166,6 +166,13 @@ impl Level {
         count
     }
 
+    /// How many data blocks there are, and their bytes before compression.
+    pub fn blocks(&self) -> (u64, u64) {
+        let add =
+            |(blocks, bytes), meta: &Arc<TableMeta>| (blocks + meta.blocks, bytes + meta.raw_bytes);
+        self.metas().fold((0, 0), add)
+    }
+
     /// The descriptions of the tables, in search order.
     pub fn metas(&self) -> impl ExactSizeIterator<Item = &Arc<TableMeta>> {
         self.tables.iter().map(|table| &table.meta)

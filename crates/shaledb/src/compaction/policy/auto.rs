@@ -51,7 +51,7 @@ const AS_GOOD: f64 = 0.02;
 /// How much better another codec must be than the one in use.
 const BETTER: f64 = 0.95;
 /// How many times its time a user's read counts: someone waits for it.
-const READ_WEIGHT: f64 = 4.0;
+pub(super) const READ_WEIGHT: f64 = 4.0;
 /// What leaves more of the data than this is not worth a try.
 const SAVES_LITTLE: f64 = 0.98;
 /// The last level may be so many times as large as with the yardstick.

@@ -1,7 +1,8 @@
 //! What was chosen for the levels of a tree, and why.
 
 use super::candidates::{ALL, index_of};
-use crate::base::config::{Codec, Codecs, LEVELS};
+use super::sizes::BlockSizes;
+use crate::base::config::{Codec, Codecs, LEVELS, TreeConfig};
 use crate::table::meta::{TableMeta, Why};
 use std::sync::Arc;
 
@@ -64,19 +65,21 @@ impl Chosen {
     }
 }
 
-/// What the codecs of a tree's levels are at a moment: what is set, and what was chosen where that
-/// is left to the engine.
+/// What the codecs of a tree's levels are at a moment, and how large their blocks: what is set, and
+/// what was chosen where that is left to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelCodecs {
     /// What is set.
     pub set: Codecs,
     /// What was chosen.
     pub chosen: Chosen,
+    /// How large blocks are.
+    pub blocks: BlockSizes,
 }
 
 impl From<Codecs> for LevelCodecs {
     fn from(set: Codecs) -> LevelCodecs {
-        LevelCodecs { set, chosen: Chosen::default() }
+        LevelCodecs { set, chosen: Chosen::default(), blocks: BlockSizes::default() }
     }
 }
 
@@ -84,6 +87,12 @@ impl From<Codecs> for LevelCodecs {
 const USUAL: [Codec; 3] = [Codec::None, Codec::Lz4, Codec::Zstd(3)];
 
 impl LevelCodecs {
+    /// What is set; nothing is chosen.
+    pub fn of_config(tree: &TreeConfig) -> LevelCodecs {
+        let blocks = BlockSizes { set: tree.block_bytes, ..BlockSizes::default() };
+        LevelCodecs { blocks, ..tree.codecs.into() }
+    }
+
     /// The codec for tables of `level` when `base` is the first level below 0 in use: the upper
     /// codec for level 0, the base and the next level; the bottommost one for the last level.
     pub fn of(&self, level: usize, base: usize) -> Choice {

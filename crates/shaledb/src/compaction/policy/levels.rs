@@ -80,7 +80,7 @@ pub fn is_for_codec<'a>(
 
 /// Whether a table of the last level should be rewritten where it is when there is time: it has
 /// deletes that no snapshot needs, or may have been moved there with another level's codec, or
-/// the engine chose its codec while CPU was short.
+/// the engine chose its codec while CPU was short, or reads want blocks of another size.
 ///
 /// A merge into the last level gives every entry that it keeps sequence number 0 if no snapshot is
 /// in the way, so a table with another number was moved, or written while a snapshot was open.
@@ -100,7 +100,8 @@ pub fn wants_rewrite(codecs: &LevelCodecs, table: &TableMeta, oldest_snapshot: S
             has_seqs && classes_differ && table.ingest_seq == 0
         }
     };
-    has_seqs && has_deletes || differs
+    let other_blocks = || codecs.blocks.wants_rewrite(table.blocks, table.raw_bytes);
+    has_seqs && has_deletes || differs || other_blocks()
 }
 
 /// Whether a table of the last level may have versions that were kept for a snapshot which has

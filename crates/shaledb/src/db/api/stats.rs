@@ -1,6 +1,6 @@
 //! What a database has done and what it looks like: as values, as text tables, as JSON (by serde).
 
-use super::codec_stats::{CodecStats, DictionaryStats};
+use super::codec_stats::{self, CodecStats, DictionaryStats};
 use crate::base::activity::Activity;
 use crate::base::config::Codec;
 use crate::base::stats::{Counter, Timed, Totals};
@@ -8,7 +8,7 @@ use crate::compaction::score::Targets;
 use crate::db::core::{Core, TreeCore};
 use crate::memtable::Memtable;
 use crate::table::Blob;
-use crate::table::meta::{FileId, Why};
+use crate::table::meta::FileId;
 use crate::write::space::{self, SpaceState};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +50,10 @@ pub struct LevelStats {
     pub codec_why: &'static str,
     /// Whether it uses the tree's dictionary.
     pub dictionary: bool,
+    /// Bytes of a block before compression, as the level's tables are written now.
+    pub block_bytes: u64,
+    /// Why it is this size, in words.
+    pub block_why: &'static str,
     /// Flushes (level 0) or compactions into this level.
     pub jobs: u64,
     /// Compactions that moved tables here, or dropped them, without reading.
@@ -331,6 +335,7 @@ impl Core {
         for (level, tables) in shape.levels.iter().enumerate() {
             let done = counters.levels[level];
             let choice = settings.codecs.of(level, targets.base);
+            let blocks = settings.codecs.blocks.of(level);
             if tables.is_empty() && done.jobs == 0 && done.moves == 0 {
                 continue;
             }
@@ -350,6 +355,8 @@ impl Core {
                 dictionary: dictionary.is_some()
                     && choice.dictionary
                     && matches!(choice.codec, Codec::Zstd(_)),
+                block_bytes: blocks.0.into(),
+                block_why: blocks.1.words(),
                 jobs: done.jobs,
                 moves: done.moves,
                 read_bytes: done.read_bytes,
@@ -492,9 +499,9 @@ impl fmt::Display for TreeStats {
                 l.cpu_seconds
             )?;
         }
-        for l in self.levels.iter().filter(|l| l.codec_why != Why::Set.words()) {
-            let with = if l.dictionary { " with the tree's dictionary" } else { "" };
-            writeln!(f, "level {}: {}{with}, since {}", l.level, l.codec, l.codec_why)?;
+        for l in &self.levels {
+            let codec = (&*l.codec, l.dictionary, l.codec_why);
+            codec_stats::write_choice(f, l.level, codec, (l.block_bytes, l.block_why))?;
         }
         if let Some(dictionary) = &self.dictionary {
             writeln!(f, "dictionary: {dictionary}")?;
@@ -531,14 +538,10 @@ impl fmt::Display for Stats {
         let memory = self.memory_used.iter().map(|(k, v)| format!("{k} {:.1} MB", *v as f64 / MB));
         let memory: Vec<String> = memory.collect();
         writeln!(f, "memory: {} of {:.1} MB", memory.join(", "), self.memory_bytes as f64 / MB)?;
+        let (kept, state) = (self.space_reserved as f64 / MB, self.space_state.name());
         let limit = match self.space_limit {
             0 => "no limit".to_owned(),
-            limit => format!(
-                "of {:.1} MB, {:.1} MB kept back, {}",
-                limit as f64 / MB,
-                self.space_reserved as f64 / MB,
-                self.space_state.name()
-            ),
+            limit => format!("of {:.1} MB, {kept:.1} MB kept back, {state}", limit as f64 / MB),
         };
         writeln!(f, "space: {:.1} MB in files, {limit}", self.space_used as f64 / MB)?;
         let stalls = self.stall_seconds.iter().map(|(k, v)| format!("{k} {v:.3} s"));

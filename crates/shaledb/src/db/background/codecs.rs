@@ -1,12 +1,13 @@
 //! Choosing codecs where that is left to the engine: gathers what has been done, has
-//! `compaction/policy/auto` choose, and notes the choices with the trees.
+//! `compaction/policy/auto` choose, and notes the choices with the trees; then sizes of blocks.
 
 use crate::base::config::{Codec, LEVELS};
 use crate::base::stats::Counter;
 use crate::base::sync::atomic::Ordering::Relaxed;
 use crate::compaction::policy::auto::{self, Price, TreeLoad};
 use crate::compaction::policy::chosen::{Chosen, LevelCodecs};
-use crate::db::core::{Core, Seen, TreeCore};
+use crate::compaction::policy::sizes::{BlockSizes, ChosenSizes, SIZES};
+use crate::db::core::{Core, LevelReads, Seen, TreeCore};
 use crate::table::meta::TableMeta;
 use crate::table::write::SMALL_TABLE_BYTES;
 use crate::table::{Probe, TableDictionary};
@@ -26,19 +27,29 @@ impl TreeCore {
     /// The codecs of its levels now.
     pub fn level_codecs(&self) -> LevelCodecs {
         let chosen = Chosen::unpack(self.chosen.load(Relaxed));
-        LevelCodecs { set: self.config.codecs, chosen }
+        let sizes = ChosenSizes::unpack(self.chosen_sizes.load(Relaxed));
+        let set = LevelCodecs::of_config(&self.config);
+        LevelCodecs { chosen, blocks: BlockSizes { chosen: sizes, ..set.blocks }, ..set }
+    }
+
+    /// Whether the engine chooses how large blocks are.
+    pub fn chooses_sizes(&self) -> bool {
+        self.config.block_bytes == 0
     }
 
     /// A probe for the next table of this codec, if anything is to be learnt of it.
     pub fn probe(&self, codec: Codec) -> Option<Probe> {
-        self.learns_from(codec).then(Probe::default)
+        let pieces = if self.chooses_sizes() { SIZES[SIZES.len() - 1] as usize } else { 0 };
+        self.learns_from(codec).then(|| Probe::of_pieces(pieces))
     }
 
     /// Whether anything is chosen by what its tables of this codec are like. Where codecs are set,
     /// what zstd writes is enough to decide on its dictionary.
     fn learns_from(&self, codec: Codec) -> bool {
         let zstd = matches!(codec, Codec::Zstd(_));
-        self.config.codecs.has_auto() || zstd && self.dictionary_level().is_some()
+        self.config.codecs.has_auto()
+            || self.chooses_sizes()
+            || zstd && self.dictionary_level().is_some()
     }
 }
 
@@ -70,8 +81,14 @@ impl Core {
         };
         let wanted = tree.levels.lock().learned.wrote(level, &table);
         let probed = probe.and_then(|probe| probe.get()).filter(|_| wanted);
-        if let Some(costs) = probed.and_then(|probed| self.study(tree, level, probed)) {
+        let Some(probed) = probed else { return };
+        if let Some(costs) = self.study(tree, level, probed) {
             tree.levels.lock().learned.studied(level, &table, costs);
+        }
+        if let Some(sizes) =
+            self.study_sizes(tree, (written.meta, written.codec, written.dictionary), probed)
+        {
+            tree.levels.lock().learned.studied_sizes(level, sizes);
         }
     }
 
@@ -107,8 +124,11 @@ impl Core {
             return;
         }
         let trees = self.trees.load();
-        let mut by_auto =
-            trees.by_id.values().filter(|tree| tree.config.codecs.has_auto()).peekable();
+        let chooses = |tree: &&_| {
+            let tree: &std::sync::Arc<TreeCore> = tree;
+            tree.config.codecs.has_auto() || tree.chooses_sizes()
+        };
+        let mut by_auto = trees.by_id.values().filter(chooses).peekable();
         if by_auto.peek().is_none() {
             return;
         }
@@ -133,14 +153,19 @@ impl Core {
     }
 
     fn choose_codecs(&self, tree: &TreeCore, load: &TreeLoad, price: &Price, at_rest: bool) {
-        let chosen = auto::choose(price, load);
-        if chosen != load.chosen {
-            tracing::debug!(tree = tree.name, ?chosen, ?price, "codecs chosen");
-            tree.chosen.store(chosen.pack(), Relaxed);
-            if at_rest {
-                // What was looked at with the choice before may have to be rewritten by this.
-                self.sched.want_look(tree.id);
+        let mut changed = false;
+        if tree.config.codecs.has_auto() {
+            let chosen = auto::choose(price, load);
+            if chosen != load.chosen {
+                changed = true;
+                tracing::debug!(tree = tree.name, ?chosen, ?price, "codecs chosen");
+                tree.chosen.store(chosen.pack(), Relaxed);
             }
+        }
+        changed |= self.choose_block_sizes(tree, &load.levels, price);
+        if changed && at_rest {
+            // What was looked at with the choice before may have to be rewritten by this.
+            self.sched.want_look(tree.id);
         }
     }
 }
@@ -149,11 +174,13 @@ impl Core {
 /// the look before.
 fn is_used(tree: &TreeCore, seconds: f64) -> bool {
     let state = tree.state.load();
-    let mut read = [0.0; LEVELS];
+    let mut read = [LevelReads::default(); LEVELS];
     for (read, level) in read.iter_mut().zip(&state.version.levels) {
         for table in level.tables() {
             let raw = table.meta.raw_bytes as f64 / table.meta.data_bytes.max(1) as f64;
-            *read += table.take_decoded() as f64 * raw;
+            let (bytes, apart) = table.take_decoded();
+            read.bytes += bytes as f64 * raw;
+            read.apart += apart as f64;
         }
     }
     tree.levels.lock().learned.look(&read, seconds)

@@ -6,11 +6,12 @@
 
 use crate::base::config::Codec;
 use crate::base::sync::Arc;
+use crate::compaction::policy::LAST;
 use crate::compaction::policy::candidates::{Costs, USUAL};
 use crate::compaction::policy::chosen::Choice;
 use crate::db::core::{Core, TreeCore, TreeDictionary};
 use crate::table::compress::Dictionary;
-use crate::table::write::{self, Used, Verdict};
+use crate::table::write::{self, HeldOut, Used, Verdict};
 use crate::table::{Probed, Table, TableDictionary};
 use std::cmp::Reverse;
 
@@ -48,17 +49,24 @@ impl TreeCore {
 impl Core {
     /// Decides on the tree's dictionary, and finds what codecs do, by blocks of a table of a level.
     pub fn study(&self, tree: &TreeCore, level: usize, probed: &Probed) -> Option<Costs> {
-        let blocks: Vec<&[u8]> = probed.blocks.iter().map(Vec::as_slice).collect();
-        let dictionary = self.renew_dictionary(tree, level, probed, &blocks);
+        let held = HeldOut::of(probed.blocks.iter().map(Vec::as_slice));
+        let sizes = tree.level_codecs().blocks;
+        // Where the engine chooses sizes, what was kept are pieces of several blocks.
+        let cut = |level: usize| match tree.chooses_sizes() {
+            true => held.cut(sizes.of(level).0 as usize),
+            false => held.clone(),
+        };
+        // Most of the data is in the last level.
+        let dictionary = self.renew_dictionary(tree, level, probed, &cut(LAST));
         if !tree.config.codecs.has_auto() {
             // Nothing is chosen by them.
             return Some(USUAL);
         }
-        let measured = blocks.iter().enumerate().filter(|(at, _)| write::is_measured(*at));
-        let measured: Vec<&[u8]> = measured.map(|(_, block)| *block).collect();
+        let HeldOut { learnt, measured } = cut(level);
         // What a dictionary was made of does not tell what it does to other blocks.
         let costs = Costs::measure(&measured, dictionary.as_deref(), &*self.env.clock);
-        costs.or_else(|| Costs::measure(&blocks, None, &*self.env.clock))
+        let all = || [learnt, measured].concat();
+        costs.or_else(|| Costs::measure(&all(), None, &*self.env.clock))
     }
 
     /// The tree's dictionary from now on, by some blocks of a table.
@@ -67,7 +75,7 @@ impl Core {
         tree: &TreeCore,
         level: usize,
         probed: &Probed,
-        blocks: &[&[u8]],
+        blocks: &HeldOut<'_>,
     ) -> Option<Arc<Dictionary>> {
         let raw_bytes = probed.raw_bytes;
         let zstd_level = tree.dictionary_level()?;

@@ -232,7 +232,7 @@ impl Core {
             codecs: &codecs,
             probe: probe.as_ref(),
             dictionary: &dictionary,
-            block_bytes: job.tree.config.block_bytes as usize,
+            block_bytes: codecs.blocks.of(job.plan.output_level).0 as usize,
             dir: &self.dir,
             next_file: &self.next_file,
         };

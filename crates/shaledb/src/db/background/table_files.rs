@@ -31,7 +31,7 @@ impl Core {
             codec: choice.codec,
             why: choice.why,
             dictionary: self.table_dictionary(tree, choice),
-            block_bytes: tree.config.block_bytes as usize,
+            block_bytes: settings.codecs.blocks.of(level).0 as usize,
             filter_bits: policy::filter_bits(tree.config.filter_bits, level),
             tree: tree.id,
         }

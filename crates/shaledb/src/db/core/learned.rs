@@ -3,6 +3,7 @@
 
 use crate::base::config::{Codec, LEVELS};
 use crate::compaction::policy::auto::{LEVEL_SECONDS, LevelLoad};
+use crate::compaction::policy::block_size::SizeCosts;
 use crate::compaction::policy::candidates::{Costs, index_of};
 use crate::table::compress::Dictionary;
 use crate::table::write::was_small;
@@ -107,6 +108,10 @@ impl TreeDictionary {
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     costs: Option<Costs>,
+    /// What blocks of other sizes would do.
+    sizes: Option<SizeCosts>,
+    /// Whether a table that was there has been asked about it.
+    asked_sizes: bool,
     /// Whether the next table shall be studied.
     stale: bool,
     /// What the last table was written with, and its ratio.
@@ -118,6 +123,17 @@ struct Level {
     /// Bytes before compression that were compressed since the last look.
     compressed: u64,
     load: LevelLoad,
+    /// Blocks decoded each second for reads that had none beside them.
+    apart: f64,
+}
+
+/// What users have read of a level since the last look.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LevelReads {
+    /// Bytes before compression of the blocks that were decoded.
+    pub bytes: f64,
+    /// How many of these were decoded for reads that had none beside them.
+    pub apart: f64,
 }
 
 impl Learned {
@@ -222,6 +238,24 @@ impl Learned {
         level.costs = Some(if table.fresh() > 0.5 { table.correct(costs) } else { costs });
     }
 
+    /// Whether a level's blocks are to be looked at for what other sizes would do: that is not
+    /// known, and was not asked before.
+    pub fn is_unknown_of_sizes(&mut self, level: usize) -> bool {
+        let level = &mut self.levels[level];
+        level.sizes.is_none() && !std::mem::replace(&mut level.asked_sizes, true)
+    }
+
+    /// Notes what blocks of each size would do to the data of a level.
+    pub fn studied_sizes(&mut self, level: usize, sizes: SizeCosts) {
+        self.levels[level].sizes = Some(sizes);
+    }
+
+    /// What is known of blocks of each size for a level, and how many are decoded each second for
+    /// reads that have none beside them.
+    pub fn blocks(&self, level: usize) -> (Option<SizeCosts>, f64) {
+        (self.levels[level].sizes, self.levels[level].apart)
+    }
+
     /// What codecs do to the data of each level.
     pub fn costs(&self) -> [Option<Costs>; LEVELS] {
         self.levels.map(|level| level.costs)
@@ -232,10 +266,9 @@ impl Learned {
         self.levels.map(|level| level.load)
     }
 
-    /// Looks at what has been done with each level each second, `read` bytes before compression
-    /// having been decoded for users in the `seconds` since the last look. Answers whether that is
-    /// anything, or was then.
-    pub fn look(&mut self, read: &[f64; LEVELS], seconds: f64) -> bool {
+    /// Looks at what has been done with each level each second, `read` having been read in the
+    /// `seconds` since the last look. Answers whether that is anything, or was then.
+    pub fn look(&mut self, read: &[LevelReads; LEVELS], seconds: f64) -> bool {
         let before = self.loads();
         let share = seconds / (seconds + LEVEL_SECONDS);
         for (level, read) in self.levels.iter_mut().zip(read) {
@@ -246,7 +279,11 @@ impl Learned {
                 if mean < 1.0 { 0.0 } else { mean }
             };
             level.load.written = blend(level.load.written, written);
-            level.load.read = blend(level.load.read, read / seconds);
+            level.load.read = blend(level.load.read, read.bytes / seconds);
+            level.apart += share * (read.apart / seconds - level.apart);
+            if level.load.read == 0.0 {
+                level.apart = 0.0;
+            }
         }
         let is_any = |loads: &[LevelLoad]| loads.iter().any(|load| load.written + load.read > 0.0);
         is_any(&before) || is_any(&self.loads())

@@ -80,8 +80,8 @@ fn a_tree_that_grows_is_studied_again() {
 #[test]
 fn load_is_an_average_and_ends() {
     let mut learned = Learned::default();
-    let mut read = [0.0; LEVELS];
-    read[6] = 1e6;
+    let mut read = [LevelReads::default(); LEVELS];
+    read[6] = LevelReads { bytes: 1e6, apart: 200.0 };
     for _ in 0..40 {
         // Half of the blocks were reused.
         let table = table(Codec::Lz4, 0.5);
@@ -91,9 +91,10 @@ fn load_is_an_average_and_ends() {
     let load = learned.loads();
     let near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.01;
     assert!(near(load[1].written, f64::from(1 << 19)) && near(load[6].read, 1e6), "{load:?}");
+    assert!(near(learned.blocks(6).1, 200.0), "{:?}", learned.blocks(6));
     let mut looks = 0;
     // At the last one it has ended, which the codecs are to be chosen by.
-    while learned.look(&[0.0; LEVELS], 1.0) {
+    while learned.look(&[LevelReads::default(); LEVELS], 1.0) {
         looks += 1;
         assert!(looks < 100);
     }

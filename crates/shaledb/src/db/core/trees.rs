@@ -7,6 +7,7 @@ use crate::base::rank;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use crate::compaction::policy::chosen::Chosen;
+use crate::compaction::policy::sizes::ChosenSizes;
 use crate::memtable::Memtable;
 use crate::state::TreeState;
 use crate::version::{TreeId, Version};
@@ -40,6 +41,8 @@ pub(crate) struct TreeCore {
     pub levels: Mutex<LevelCounters, { rank::LEVELS }>,
     /// What codecs the engine has chosen for its levels: a [`Chosen`] in one word.
     pub chosen: AtomicU64,
+    /// How large the engine has chosen their blocks to be: [`ChosenSizes`] in one word.
+    pub chosen_sizes: AtomicU64,
     /// A request to compact a range down to the last level.
     pub manual: Mutex<Option<Manual>, { rank::MANUAL }>,
     /// How much that is dead scans pass in a memtable until it is sealed.
@@ -52,6 +55,10 @@ impl TreeCore {
             true => Chosen::of_tables(version.levels.iter().map(|level| level.metas())),
             false => Chosen::default(),
         };
+        let sizes = ChosenSizes::of_blocks(std::array::from_fn(|level| {
+            let (blocks, raw_bytes) = version.levels[level].blocks();
+            if blocks == 0 { 0.0 } else { raw_bytes as f64 / blocks as f64 }
+        }));
         Arc::new(TreeCore {
             id,
             name,
@@ -65,6 +72,7 @@ impl TreeCore {
             building: AtomicBool::new(false),
             levels: Mutex::new(LevelCounters::default()),
             chosen: AtomicU64::new(chosen.pack()),
+            chosen_sizes: AtomicU64::new(sizes.pack()),
             manual: Mutex::new(None),
             patience: Patience::default(),
         })

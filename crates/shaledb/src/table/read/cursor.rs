@@ -270,6 +270,9 @@ impl TableCursor {
             let followed = self.follow(at)?;
             assert!(followed, "what is read ahead begins with this block");
         } else {
+            if from.wrapping_add(1) != at && at.wrapping_add(1) != from {
+                self.table.count_apart();
+            }
             self.decode(index, at, from)?;
             if self.options.fill_cache {
                 self.table.keep_in_memory(index, at, &self.block);

@@ -70,8 +70,10 @@ pub struct Table {
     file_used: AtomicBool,
     ranges: OnceLock<Arc<RangeDeletes>>,
     obsolete: AtomicBool,
-    /// Bytes in the file of blocks decoded for users' reads, until they are taken.
+    /// Bytes in the file of blocks decoded for users' reads, until they are taken; and how many of
+    /// these blocks were for reads that had none beside them.
     decoded: AtomicU64,
+    apart: AtomicU64,
     blobs: OnceLock<Vec<Arc<Blob>>>,
 }
 
@@ -104,13 +106,23 @@ impl Table {
             ranges: OnceLock::new(),
             obsolete: AtomicBool::new(false),
             decoded: AtomicU64::new(0),
+            apart: AtomicU64::new(0),
             blobs: OnceLock::new(),
         })
     }
 
-    /// Bytes in the file of the blocks that users' reads decoded since this was asked last.
-    pub fn take_decoded(&self) -> u64 {
-        if self.decoded.load(Relaxed) == 0 { 0 } else { self.decoded.swap(0, Relaxed) }
+    /// Bytes in the file of the blocks that users' reads decoded since this was asked last, and how
+    /// many of these were decoded for a read that had none beside it: a look-up, or a seek.
+    pub fn take_decoded(&self) -> (u64, u64) {
+        match self.decoded.load(Relaxed) {
+            0 => (0, 0),
+            _ => (self.decoded.swap(0, Relaxed), self.apart.swap(0, Relaxed)),
+        }
+    }
+
+    /// Counts a block that is decoded for a read which has none beside it.
+    pub(super) fn count_apart(&self) {
+        self.apart.fetch_add(1, Relaxed);
     }
 
     /// Keeps the blob files that the table refers to for as long as the table. To be called once.
@@ -192,6 +204,7 @@ impl Table {
     /// Reads a data block for the cache.
     #[cold]
     pub(super) fn fill_cache(&self, table: &TableIndex, at: usize) -> Result<Arc<Block>> {
+        self.count_apart();
         let block = Arc::new(self.read_block(table, &table.index.info(at))?);
         self.keep_in_memory(table, at, &block);
         Ok(block)

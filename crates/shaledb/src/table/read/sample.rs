@@ -127,6 +127,34 @@ impl Table {
         })
     }
 
+    /// Pieces of its data from all over it, `count` at most: each of blocks that follow one
+    /// another, of about so many bytes before compression. The cache is left alone.
+    pub fn pieces(&self, count: usize, bytes: usize) -> Result<Vec<Vec<u8>>> {
+        self.with_index(|table| {
+            let blocks = table.index.blocks();
+            let (mut pieces, mut frame) = (Vec::with_capacity(count), Vec::new());
+            let mut at = 0;
+            for number in 0..count {
+                at = at.max(number * blocks / count);
+                let mut piece = Vec::new();
+                while at < blocks && piece.len() < bytes {
+                    let info = table.index.info(at);
+                    frame.resize(info.handle.bytes as usize, 0);
+                    self.read_at(info.handle.offset, &mut frame)?;
+                    let block = self.decode_block(table, &frame, &info, Vec::new(), None)?;
+                    // Of a large value its beginning will do.
+                    let image = block.image();
+                    piece.extend_from_slice(&image[..image.len().min(2 * bytes - piece.len())]);
+                    at += 1;
+                }
+                if !piece.is_empty() {
+                    pieces.push(piece);
+                }
+            }
+            Ok(pieces)
+        })
+    }
+
     /// How many entries of a block come before a key.
     fn rank(&self, table: &TableIndex, at: usize, key: &[u8]) -> Result<u64> {
         let mut hits = 0;

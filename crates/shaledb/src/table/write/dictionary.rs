@@ -60,9 +60,38 @@ pub struct Verdict {
     pub saves_percent: f64,
 }
 
-/// Which of the blocks are for measuring. They are in no dictionary.
-pub fn is_measured(at: usize) -> bool {
-    at % MEASURED_ONE_IN == MEASURED_ONE_IN - 1
+/// Blocks of which dictionaries are made, and others, which are in none, to measure what they do.
+#[derive(Clone, Debug, Default)]
+pub struct HeldOut<'a> {
+    /// To make dictionaries of.
+    pub learnt: Vec<&'a [u8]>,
+    /// To measure them on.
+    pub measured: Vec<&'a [u8]>,
+}
+
+impl<'a> HeldOut<'a> {
+    /// Of blocks, or of pieces of several.
+    pub fn of(blocks: impl IntoIterator<Item = &'a [u8]>) -> HeldOut<'a> {
+        let mut held = HeldOut::default();
+        for (at, block) in blocks.into_iter().enumerate() {
+            let measured = at % MEASURED_ONE_IN == MEASURED_ONE_IN - 1;
+            if measured { &mut held.measured } else { &mut held.learnt }.push(block);
+        }
+        held
+    }
+
+    /// The same in blocks of about `size` bytes.
+    pub fn cut(&self, size: usize) -> HeldOut<'a> {
+        let all = |pieces: &[&'a [u8]]| pieces.iter().flat_map(|piece| cut(piece, size)).collect();
+        HeldOut { learnt: all(&self.learnt), measured: all(&self.measured) }
+    }
+}
+
+/// A piece of data in blocks of about `size` bytes.
+pub fn cut(piece: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
+    // Without a short one at its end, which would pass for a block.
+    let parts = ((piece.len() + size / 2) / size.max(1)).max(1);
+    piece.chunks(piece.len().div_ceil(parts).max(1))
 }
 
 /// What was decided before.
@@ -95,23 +124,19 @@ pub fn was_small(made_for: u64, raw_bytes: u64) -> bool {
 /// unless neither saves enough. zstd may search for a better one, which takes some megabytes for
 /// the moment. `None`: there are too few blocks to tell.
 pub fn decide(
-    blocks: &[&[u8]],
+    blocks: &HeldOut<'_>,
     level: i8,
     (raw_bytes, may_search): (u64, bool),
     known: &Used,
 ) -> Option<Verdict> {
-    if blocks.len() < BLOCKS_MIN {
+    let HeldOut { learnt, measured } = blocks;
+    if learnt.len() + measured.len() < BLOCKS_MIN || measured.is_empty() {
         return None;
     }
-    let part = |measured: bool| -> Vec<&[u8]> {
-        let all = blocks.iter().enumerate();
-        all.filter(|(at, _)| is_measured(*at) == measured).map(|(_, block)| *block).collect()
-    };
-    let (learnt, measured) = (part(false), part(true));
     let measured_bytes: usize = measured.iter().map(|block| block.len()).sum();
-    let without = compressed_bytes(level, &measured, None)?;
+    let without = compressed_bytes(level, measured, None)?;
     let saves = |dictionary: &Dictionary| {
-        let with = compressed_bytes(level, &measured, Some(dictionary))?;
+        let with = compressed_bytes(level, measured, Some(dictionary))?;
         // The dictionary's share in the measured blocks.
         let own = stored_bytes(dictionary) as f64 * measured_bytes as f64 / raw_bytes.max(1) as f64;
         Some(100.0 - 100.0 * (with as f64 + own) / without as f64)
@@ -255,7 +280,7 @@ impl Samples {
         }
         let raw_bytes = if ended { self.bytes as u64 } else { OWN_BYTES };
         // What is to come is a guess, so nothing is searched for.
-        decide(&blocks, level, (raw_bytes, false), &Used::default())?.dictionary
+        decide(&HeldOut::of(blocks), level, (raw_bytes, false), &Used::default())?.dictionary
     }
 }
 

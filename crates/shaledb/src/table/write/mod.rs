@@ -6,7 +6,9 @@ mod probe;
 mod writer;
 mod reuse;
 
-pub use dictionary::{OWN_BYTES, SMALL_TABLE_BYTES, Used, Verdict, decide, is_measured, was_small};
+pub use dictionary::{
+    HeldOut, OWN_BYTES, SMALL_TABLE_BYTES, Used, Verdict, cut, decide, was_small,
+};
 pub use options::{TableDictionary, TableOptions};
 pub use probe::{BLOCK_BYTES as PROBED_BLOCK_BYTES, Probe, Probed};
 pub use writer::TableWriter;

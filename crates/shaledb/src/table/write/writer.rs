@@ -134,7 +134,7 @@ impl TableWriter {
 
     /// The same, with some of its blocks left in `probe` before they are compressed.
     pub fn probed_by(mut self, probe: &Probe) -> TableWriter {
-        self.prober = Some(Prober::new(probe));
+        self.prober = Some(Prober::new(probe, self.options.block_bytes));
         self
     }
 

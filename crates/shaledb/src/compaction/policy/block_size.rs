@@ -1,0 +1,187 @@
+//! Choosing the size of the blocks of each level.
+//!
+//! A look-up that misses the cache reads and decodes one block for one row, so small blocks are
+//! good for it. Scans, flushes and merges go through all blocks, each of which costs something by
+//! itself, and a codec finds more that repeats in a large one. What each size costs and saves is
+//! measured on blocks of the level, cut to each size; how many blocks were decoded one by one, and
+//! how many bytes in a row, is counted. The size that costs the least for what is done with the
+//! level wins.
+//!
+//! The last level holds nearly all data, so its size is held to what the largest blocks give, with
+//! little more. While nothing is known of its reads, look-ups are what it is made for: it gets the
+//! smallest blocks that cost nearly no space, unless something is short. Other levels have large
+//! blocks until reads show that small ones are better.
+
+use super::auto::{LevelLoad, Price, READ_WEIGHT, Short};
+use super::candidates::{Cost, USUAL, Way, index_of};
+use super::levels::LAST;
+use super::sizes::{BlockWhy, ChosenSizes, LARGEST, SIZES, SizeChoice, is_other};
+use crate::base::config::LEVELS;
+use crate::fs::Clock;
+use crate::table::compress::{Compressor, Dictionary, decompress_with};
+use crate::table::write::cut;
+
+/// How many times as large as with the largest blocks the last level may be: while nobody reads
+/// it, and where its reads want small blocks.
+const UNREAD_RATIO: f64 = 1.03;
+const READ_RATIO: f64 = 1.05;
+/// How much better another size must be than the one in use.
+const BETTER: f64 = 0.9;
+/// What a block costs by itself, in nanoseconds of CPU, beside what the codec takes: to write it
+/// and read it for a merge, and to read it for a user (decision 0028).
+const WRITE_NANOS: f64 = 700.0;
+const READ_NANOS: f64 = 1_500.0;
+/// What a block takes in a file beside its rows and the key in the index: its frame and its place.
+const BLOCK_BYTES: usize = 24;
+/// The last level is rewritten for another size if reads give back within so many seconds what
+/// that costs.
+const PAYS_WITHIN: f64 = 600.0;
+/// Fewer bytes of blocks tell nothing.
+const SAMPLE_BYTES_MIN: usize = 32 << 10;
+
+/// What a way to compress does to the data of a level in blocks of each size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SizeCosts(pub [Cost; SIZES.len()]);
+
+impl SizeCosts {
+    /// Measures it on pieces of a level's data, which are cut to each size. `key_bytes` is what a
+    /// key has. `None` if there is too little to tell.
+    pub fn measure(
+        pieces: &[&[u8]],
+        way: Way,
+        dictionary: Option<&Dictionary>,
+        key_bytes: f64,
+        clock: &dyn Clock,
+    ) -> Option<SizeCosts> {
+        let raw: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if raw < SAMPLE_BYTES_MIN || pieces.iter().all(|piece| piece.len() <= SIZES[0] as usize) {
+            return None;
+        }
+        let usual = index_of(way.codec, false).map_or(USUAL.0[4], |at| USUAL.0[at]);
+        let mut costs = [usual; SIZES.len()];
+        let mut compressor = Compressor::new(way.codec);
+        let with = dictionary.filter(|own| way.dictionary && compressor.use_dictionary(own));
+        let (mut image, mut back) = (Vec::new(), Vec::new());
+        compressor.compress(pieces.first()?, &mut image);
+        for (cost, size) in costs.iter_mut().zip(SIZES) {
+            let (mut stored, mut compressing, mut decompressing, mut blocks) = (0, 0, 0, 0);
+            for block in pieces.iter().flat_map(|piece| cut(piece, size as usize)) {
+                image.clear();
+                let started = clock.thread_cpu_nanos();
+                let used = compressor.compress(block, &mut image);
+                let compressed = clock.thread_cpu_nanos();
+                let whole = decompress_with(with, used, &image, block.len(), &mut back);
+                decompressing += clock.thread_cpu_nanos() - compressed;
+                compressing += compressed - started;
+                debug_assert!(whole.is_ok() && back == block, "what is compressed comes back");
+                stored += image.len();
+                blocks += 1;
+            }
+            let beside = blocks as f64 * (BLOCK_BYTES as f64 + key_bytes);
+            cost.ratio = (stored as f64 + beside) / raw as f64;
+            // A simulated clock does not tell CPU time.
+            if compressing + decompressing > 0 {
+                cost.compress = compressing as f64 / raw as f64;
+                cost.decompress = decompressing as f64 / raw as f64;
+            }
+        }
+        Some(SizeCosts(costs))
+    }
+}
+
+/// A level, as far as choosing the size of its blocks goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LevelBlocks {
+    /// What each size does to its data, if that is known.
+    pub costs: Option<SizeCosts>,
+    /// What is done with it each second.
+    pub load: LevelLoad,
+    /// How many blocks are decoded each second for reads that go on with none beside it.
+    pub apart: f64,
+    /// Bytes of its tables before compression.
+    pub raw_bytes: f64,
+    /// Bytes of a block of theirs on average; 0 without any.
+    pub block_bytes: f64,
+}
+
+impl LevelBlocks {
+    /// Nanoseconds a second that reads and writes take with blocks of a size.
+    fn time(&self, at: usize, costs: &SizeCosts, price: &Price) -> (f64, f64) {
+        let (cost, size, window) = (&costs.0[at], f64::from(SIZES[at]), &price.window);
+        let storage = match price.short {
+            Short::Storage => window.storage_nanos,
+            _ => window.storage_cpu_nanos * window.dilation,
+        };
+        let codec = (cost.compress + cost.decompress + WRITE_NANOS / size) * window.dilation;
+        let write = codec + cost.ratio * (storage + price.worth);
+        let byte = cost.decompress * window.dilation + cost.ratio * window.user_read_nanos;
+        let alone = READ_NANOS * window.dilation + size * byte;
+        let scanned = (self.load.read - self.apart * self.block_bytes).max(0.0);
+        let read = self.apart * alone + scanned * (byte + READ_NANOS * window.dilation / size);
+        (read, self.load.written * write)
+    }
+
+    fn total(&self, at: usize, costs: &SizeCosts, price: &Price) -> f64 {
+        let weight = if price.short == Short::Nothing { READ_WEIGHT } else { 1.0 };
+        let (read, written) = self.time(at, costs, price);
+        weight * read + written
+    }
+
+    fn choose(&self, level: usize, used: Option<SizeChoice>, price: &Price) -> Option<SizeChoice> {
+        let Some(costs) = &self.costs else { return used };
+        let is_small = |at: &usize, times: f64| {
+            level < LAST || costs.0[*at].ratio <= times * costs.0[LARGEST].ratio
+        };
+        if self.load.read <= 0.0 {
+            // What was chosen by reads, or before, stays until others come.
+            let free = level == LAST && price.short == Short::Nothing;
+            if used.is_some() || !free {
+                return used;
+            }
+            let at = (0..SIZES.len()).find(|at| is_small(at, UNREAD_RATIO)).unwrap_or(LARGEST);
+            let why = if at == LARGEST { BlockWhy::Scanned } else { BlockWhy::Unread };
+            return Some(SizeChoice { at, why });
+        }
+        let total = |at: usize| self.total(at, costs, price);
+        let best = (0..SIZES.len())
+            .filter(|at| is_small(at, READ_RATIO))
+            .min_by(|a, b| total(*a).total_cmp(&total(*b)))
+            .unwrap_or(LARGEST);
+        let now = used.map_or(LARGEST, |used| used.at);
+        let keeps = is_small(&now, READ_RATIO) && total(best) >= BETTER * total(now);
+        if keeps && used.is_some() {
+            return used;
+        }
+        let at = if keeps { now } else { best };
+        let why = if at == LARGEST { BlockWhy::Scanned } else { BlockWhy::LookedUp };
+        Some(SizeChoice { at, why })
+    }
+
+    /// Whether what reads gain by another size pays for rewriting the whole level.
+    fn pays_rewrite(&self, choice: SizeChoice, price: &Price) -> bool {
+        let Some(costs) = &self.costs else { return false };
+        if self.block_bytes <= 0.0 || !is_other(self.block_bytes, f64::from(SIZES[choice.at])) {
+            return false;
+        }
+        let has = SIZES.iter().position(|size| self.block_bytes <= f64::from(*size));
+        let read = |at| self.time(at, costs, price).0;
+        let gain = read(has.unwrap_or(LARGEST)) - read(choice.at);
+        let once = LevelLoad { written: self.raw_bytes, read: 0.0 };
+        let rewriting = LevelBlocks { load: once, apart: 0.0, ..*self };
+        let (_, cost) = rewriting.time(choice.at, costs, &Price { worth: 0.0, ..*price });
+        price.short == Short::Nothing && gain * PAYS_WITHIN > cost
+    }
+}
+
+/// What is chosen for the levels of a tree at a price. What is in use stays unless another size is
+/// better by more than chance.
+pub fn choose(price: &Price, levels: &[LevelBlocks; LEVELS], before: &ChosenSizes) -> ChosenSizes {
+    let chosen =
+        std::array::from_fn(|level| levels[level].choose(level, before.levels[level], price));
+    let rewrites_last = chosen[LAST].is_some_and(|choice| levels[LAST].pays_rewrite(choice, price));
+    ChosenSizes { levels: chosen, rewrites_last }
+}
+
+#[cfg(test)]
+#[path = "block_size_tests.rs"]
+mod tests;

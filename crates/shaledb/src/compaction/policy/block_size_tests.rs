@@ -1,0 +1,134 @@
+use super::*;
+use crate::base::config::Codec;
+use crate::compaction::policy::auto::Window;
+use crate::compaction::policy::sizes::BlockSizes;
+use crate::fs::Env;
+
+const PLAIN: Way = Way { codec: Codec::Zstd(3), dictionary: false };
+
+/// Costs with these ratios; a block costs some time by itself.
+fn costs(ratios: [f64; 3]) -> SizeCosts {
+    let of = |at: usize| Cost {
+        ratio: ratios[at],
+        compress: 2.2 + 1000.0 / f64::from(SIZES[at]),
+        decompress: 0.5 + 500.0 / f64::from(SIZES[at]),
+    };
+    SizeCosts([0, 1, 2].map(of))
+}
+
+fn price(short: Short) -> Price {
+    let window = Window { dilation: 1.0, user_read_nanos: 0.3, ..Window::default() };
+    Price { short, worth: 0.0, window }
+}
+
+/// A last level of 1 GB in blocks of 16 KiB, of which each second so many blocks are read by
+/// look-ups, so many bytes by scans, and so many bytes are written.
+fn last(ratios: [f64; 3], apart: f64, scanned: f64, written: f64) -> LevelBlocks {
+    let block_bytes = 16e3;
+    let load = LevelLoad { written, read: apart * block_bytes + scanned };
+    let raw_bytes = 1e9;
+    LevelBlocks { costs: Some(costs(ratios)), load, apart, raw_bytes, block_bytes }
+}
+
+fn chosen(level: usize, blocks: LevelBlocks, short: Short, before: ChosenSizes) -> ChosenSizes {
+    let mut levels = [LevelBlocks::default(); LEVELS];
+    levels[level] = blocks;
+    choose(&price(short), &levels, &before)
+}
+
+fn bytes(level: usize, blocks: LevelBlocks, short: Short) -> (u32, BlockWhy) {
+    let chosen = chosen(level, blocks, short, ChosenSizes::default());
+    BlockSizes { set: 0, chosen }.of(level)
+}
+
+const ALIKE: [f64; 3] = [0.408, 0.404, 0.4];
+const UNLIKE: [f64; 3] = [0.5, 0.44, 0.4];
+
+#[test]
+fn sizes_by_what_is_done_with_a_level() {
+    use Short::{Cpu, CpuForWrites, Nothing};
+    let unread = |ratios| last(ratios, 0.0, 0.0, 1e6);
+    let cases = [
+        // While nobody reads, small blocks where they cost no space and nothing is short.
+        (LAST, unread(ALIKE), Nothing, 4, BlockWhy::Unread),
+        (LAST, unread([0.42, 0.41, 0.4]), Nothing, 8, BlockWhy::Unread),
+        (LAST, unread(UNLIKE), Nothing, 16, BlockWhy::Scanned),
+        (LAST, unread(ALIKE), CpuForWrites, 16, BlockWhy::Unmeasured),
+        (LAST - 1, unread(ALIKE), Nothing, 16, BlockWhy::Unmeasured),
+        // Look-ups want small ones, scans and merges large ones.
+        (LAST, last(ALIKE, 1e4, 0.0, 0.0), Nothing, 4, BlockWhy::LookedUp),
+        (LAST, last(ALIKE, 1e4, 0.0, 1e6), Cpu, 4, BlockWhy::LookedUp),
+        (LAST - 1, last(UNLIKE, 1e4, 0.0, 1e6), Nothing, 4, BlockWhy::LookedUp),
+        (LAST, last(ALIKE, 10.0, 1e8, 0.0), Nothing, 16, BlockWhy::Scanned),
+        (LAST, last(ALIKE, 10.0, 0.0, 1e8), CpuForWrites, 16, BlockWhy::Scanned),
+        // Not at the price of the last level's size.
+        (LAST, last(UNLIKE, 1e4, 0.0, 0.0), Nothing, 16, BlockWhy::Scanned),
+        (LAST, last([0.42, 0.41, 0.4], 1e4, 0.0, 0.0), Nothing, 4, BlockWhy::LookedUp),
+    ];
+    for (at, (level, blocks, short, kib, why)) in cases.into_iter().enumerate() {
+        assert_eq!(bytes(level, blocks, short), (kib << 10, why), "case {at}");
+    }
+}
+
+#[test]
+fn what_is_set_is_not_chosen_and_nothing_is_chosen_unmeasured() {
+    let sizes = BlockSizes { set: 2048, ..BlockSizes::default() };
+    assert_eq!(sizes.of(LAST), (2048, BlockWhy::Set));
+    assert!(!sizes.wants_rewrite(100, 100 * 16_000));
+    let unknown = LevelBlocks { costs: None, ..last(ALIKE, 1e4, 0.0, 0.0) };
+    assert_eq!(bytes(LAST, unknown, Short::Nothing).1, BlockWhy::Unmeasured);
+}
+
+#[test]
+fn a_choice_stays_until_another_is_clearly_better() {
+    let small = chosen(LAST, last(ALIKE, 1e4, 0.0, 0.0), Short::Nothing, ChosenSizes::default());
+    let after = |blocks, short| chosen(LAST, blocks, short, small).levels[LAST];
+    // Nobody reads any more, and CPU is short.
+    assert_eq!(after(last(ALIKE, 0.0, 0.0, 1e9), Short::CpuForWrites), small.levels[LAST]);
+    let even = after(last(ALIKE, 700.0, 1e7, 0.0), Short::Nothing);
+    assert_eq!(even, small.levels[LAST]);
+    let scanned = after(last(ALIKE, 10.0, 1e9, 0.0), Short::Nothing);
+    assert_eq!(scanned.map(|choice| SIZES[choice.at]), Some(16 << 10));
+}
+
+#[test]
+fn the_last_level_is_rewritten_where_reads_pay_for_it() {
+    let rewrites = |apart, short| {
+        let chosen = chosen(LAST, last(ALIKE, apart, 0.0, 0.0), short, ChosenSizes::default());
+        BlockSizes { set: 0, chosen }
+    };
+    let many = rewrites(1e4, Short::Nothing);
+    assert!(many.wants_rewrite(1000, 1000 * 16_000), "they are large");
+    assert!(!many.wants_rewrite(1000, 1000 * 4_000), "they are as wanted");
+    assert!(!many.wants_rewrite(1000, 1000 * 5_900), "some were moved");
+    assert!(!many.wants_rewrite(4, 4 * 16_000), "they are few");
+    let wants = |sizes: BlockSizes| sizes.wants_rewrite(1000, 1000 * 16_000);
+    assert!(!wants(rewrites(100.0, Short::Nothing)), "a few reads do not pay for a gigabyte");
+    assert!(!wants(rewrites(1e4, Short::Cpu)), "there is no time");
+    let unread = chosen(LAST, last(ALIKE, 0.0, 0.0, 0.0), Short::Nothing, ChosenSizes::default());
+    assert!(!wants(BlockSizes { set: 0, chosen: unread }), "nobody reads");
+}
+
+#[test]
+fn measured_on_pieces_cut_to_each_size() {
+    let clock = Env::memory().clock;
+    let row = |number: u64| {
+        let noise = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{{\"number\":{noise},\"name\":\"nothing of note\"}}")
+    };
+    let text: String = (0..2000).map(row).collect();
+    let pieces: Vec<&[u8]> = text.as_bytes().chunks(16_000).collect();
+    let of =
+        |pieces: &[&[u8]], key_bytes| SizeCosts::measure(pieces, PLAIN, None, key_bytes, &*clock);
+    let SizeCosts([small, middle, large]) = of(&pieces, 16.0).unwrap();
+    assert!(small.ratio > middle.ratio && middle.ratio > large.ratio, "{small:?} {large:?}");
+    assert!(large.ratio > 0.1 && small.ratio < 0.8, "{small:?} {large:?}");
+    let long_keys = of(&pieces, 1000.0).unwrap().0[0];
+    assert!(long_keys.ratio > small.ratio + 0.2, "keys are in the index once more");
+    assert_eq!(of(&pieces[..1], 16.0), None, "a few bytes tell nothing");
+    let blocks: Vec<&[u8]> = text.as_bytes().chunks(4000).collect();
+    assert_eq!(of(&blocks, 16.0), None, "small blocks do not tell what large ones would be like");
+    let none = Way { codec: Codec::None, dictionary: false };
+    let plain = SizeCosts::measure(&pieces, none, None, 16.0, &*clock).unwrap().0;
+    assert!((plain[0].ratio - 1.01).abs() < 0.002 && plain[LARGEST].ratio < 1.003, "{plain:?}");
+}

@@ -1,0 +1,117 @@
+//! The size of blocks where that is left to the engine: what each size does to the data is measured
+//! on tables that are written, or on one that is there, `compaction/policy/block_size` chooses, and
+//! the choices are noted with the trees.
+
+use crate::base::config::{Codec, LEVELS};
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering::Relaxed;
+use crate::compaction::policy::auto::{LevelLoad, Price};
+use crate::compaction::policy::block_size::{self, LevelBlocks, SizeCosts};
+use crate::compaction::policy::candidates::Way;
+use crate::compaction::policy::sizes::{ChosenSizes, SIZES};
+use crate::db::core::{Core, TreeCore};
+use crate::table::compress::Dictionary;
+use crate::table::meta::TableMeta;
+use crate::table::write::HeldOut;
+use crate::table::{Probed, TableDictionary};
+
+/// How many pieces of a table that is there are looked at.
+const PIECES: usize = 12;
+/// Levels of less, in bytes before compression, are not looked at for their reads alone.
+const LEVEL_BYTES_MIN: u64 = 4 << 20;
+
+impl Core {
+    /// Finds what blocks of each size would do to the data of a level, by pieces of a table of it
+    /// that was written with this codec and dictionary.
+    pub fn study_sizes(
+        &self,
+        tree: &TreeCore,
+        (meta, codec, dictionary): (&TableMeta, Codec, &TableDictionary),
+        probed: &Probed,
+    ) -> Option<SizeCosts> {
+        if !tree.chooses_sizes() {
+            return None;
+        }
+        let dictionary = match dictionary {
+            TableDictionary::Given(given) => Some(given),
+            _ => probed.dictionary.as_ref(),
+        };
+        self.measure_sizes(meta, codec, dictionary.map(|own| &**own), &probed.blocks)
+    }
+
+    fn measure_sizes(
+        &self,
+        meta: &TableMeta,
+        codec: Codec,
+        dictionary: Option<&Dictionary>,
+        pieces: &[Vec<u8>],
+    ) -> Option<SizeCosts> {
+        let way = Way { codec, dictionary: dictionary.is_some() };
+        let HeldOut { learnt, measured } = HeldOut::of(pieces.iter().map(Vec::as_slice));
+        // What a dictionary was made of does not tell what it does to other blocks.
+        let pieces = if way.dictionary { measured } else { [learnt, measured].concat() };
+        let key_bytes = meta.key_bytes as f64 / meta.entries.max(1) as f64;
+        SizeCosts::measure(&pieces, way, dictionary, key_bytes, &*self.env.clock)
+    }
+
+    /// The same by a table that is there: after an open nothing is known of a level that is only
+    /// read. What cannot be read is found out by those who need it.
+    fn look_at_sizes(&self, tree: &TreeCore, level: usize) -> Option<SizeCosts> {
+        let version = Arc::clone(&tree.state.load().version);
+        let tables = version.levels[level].tables();
+        let table = tables.iter().max_by_key(|table| table.meta.raw_bytes)?;
+        let pieces = table.pieces(PIECES, SIZES[SIZES.len() - 1] as usize).ok()?;
+        let dictionary = table.dictionary().ok().flatten();
+        let codec = table.meta.codec.unwrap_or(self.table_options(tree, level).codec);
+        // The dictionary is measured on what it was made of, maybe: that is as good for all sizes.
+        self.measure_sizes(&table.meta, codec, dictionary.as_deref(), &pieces)
+    }
+
+    /// Chooses anew how large blocks of a tree's levels are, by what is done with these each
+    /// second. Whether another choice has come of it.
+    pub fn choose_block_sizes(
+        &self,
+        tree: &TreeCore,
+        loads: &[LevelLoad; LEVELS],
+        price: &Price,
+    ) -> bool {
+        if !tree.chooses_sizes() {
+            return false;
+        }
+        for (level, _) in loads.iter().enumerate().filter(|(_, load)| load.read > 0.0) {
+            let unknown = tree.state.load().version.levels[level].blocks().1 >= LEVEL_BYTES_MIN
+                && tree.levels.lock().learned.is_unknown_of_sizes(level);
+            if let Some(sizes) = unknown.then(|| self.look_at_sizes(tree, level)).flatten() {
+                tree.levels.lock().learned.studied_sizes(level, sizes);
+            }
+        }
+        let before = ChosenSizes::unpack(tree.chosen_sizes.load(Relaxed));
+        let sizes = block_size::choose(price, &level_blocks(tree, loads), &before);
+        if sizes != before {
+            tracing::debug!(tree = tree.name, ?sizes, "sizes of blocks chosen");
+            tree.chosen_sizes.store(sizes.pack(), Relaxed);
+        }
+        sizes != before
+    }
+}
+
+/// What is known of a tree's levels.
+fn level_blocks(tree: &TreeCore, loads: &[LevelLoad; LEVELS]) -> [LevelBlocks; LEVELS] {
+    let state = tree.state.load();
+    let levels = tree.levels.lock();
+    std::array::from_fn(|level| {
+        let (blocks, raw_bytes) = state.version.levels[level].blocks();
+        let (costs, apart) = levels.learned.blocks(level);
+        LevelBlocks {
+            costs,
+            load: loads[level],
+            apart,
+            raw_bytes: raw_bytes as f64,
+            block_bytes: raw_bytes as f64 / blocks.max(1) as f64,
+        }
+    })
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+#[path = "block_sizes_tests.rs"]
+mod tests;
