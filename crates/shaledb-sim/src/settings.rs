@@ -37,7 +37,7 @@ pub fn many() -> Vec<Config> {
         Codecs::all(Codec::Zstd(-5)),
         Codecs { upper: Codec::Zstd(1), middle: Codec::Zlib(9), bottommost: Codec::None },
     ];
-    let blocks = [1024, 4096, 16 << 10, 1 << 20];
+    let blocks = [1024, 4096, 0, 1 << 20];
     let filters = [0, 1, 10, 20];
     let blobs = [4096, 8192, 1 << 30];
     let memtables = [64 << 10, 256 << 10, 2 << 20];

@@ -68,7 +68,7 @@ fn config(byte: u8) -> Config {
     let tree = TreeConfig {
         codecs: Codecs::all(codec),
         dictionary: byte & 16 != 0,
-        block_bytes: 1024 << (byte / 4 % 4),
+        block_bytes: [1024, 2048, 4096, 0][usize::from(byte / 4) % 4],
         blob_bytes: 4096,
         ..TreeConfig::default()
     };

@@ -34,10 +34,10 @@ const READ_NANOS: f64 = 1_500.0;
 /// What a block takes in a file beside its rows and the key in the index: its frame and its place.
 const BLOCK_BYTES: usize = 24;
 /// The last level is rewritten for another size if reads give back within so many seconds what
-/// that costs.
-const PAYS_WITHIN: f64 = 600.0;
+/// that costs; and not for yet another one before that.
+pub const PAYS_WITHIN: f64 = 600.0;
 /// Fewer bytes of blocks tell nothing.
-const SAMPLE_BYTES_MIN: usize = 32 << 10;
+const SAMPLE_BYTES_MIN: usize = 24 << 10;
 
 /// What a way to compress does to the data of a level in blocks of each size.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -87,6 +87,17 @@ impl ChosenSizes {
         word | u64::from(self.rewrites_last) << 63
     }
 
+    /// The size that tables of the last level of another one are to be rewritten for, if they are.
+    pub fn rewrites(&self) -> Option<u32> {
+        let last = self.levels[LEVELS - 1].filter(|_| self.rewrites_last)?;
+        Some(SIZES[last.at])
+    }
+
+    /// The same choice, but nothing is rewritten for it.
+    pub fn without_rewrite(self) -> ChosenSizes {
+        ChosenSizes { rewrites_last: false, ..self }
+    }
+
     /// What [`ChosenSizes::pack`] made.
     pub fn unpack(word: u64) -> ChosenSizes {
         let levels = std::array::from_fn(|level| {

@@ -16,7 +16,9 @@ use crate::table::write::HeldOut;
 use crate::table::{Probed, TableDictionary};
 
 /// How many pieces of a table that is there are looked at.
-const PIECES: usize = 12;
+const PIECES: usize = 16;
+/// With less for measuring, the other pieces are taken as well.
+const MEASURED_BYTES_MIN: usize = 48 << 10;
 /// Levels of less, in bytes before compression, are not looked at for their reads alone.
 const LEVEL_BYTES_MIN: u64 = 4 << 20;
 
@@ -48,8 +50,10 @@ impl Core {
     ) -> Option<SizeCosts> {
         let way = Way { codec, dictionary: dictionary.is_some() };
         let HeldOut { learnt, measured } = HeldOut::of(pieces.iter().map(Vec::as_slice));
-        // What a dictionary was made of does not tell what it does to other blocks.
-        let pieces = if way.dictionary { measured } else { [learnt, measured].concat() };
+        // What a dictionary was made of does not tell what it does to other blocks; and a quarter of
+        // them tells enough, which high levels of zstd take long for.
+        let few = measured.iter().map(|piece| piece.len()).sum::<usize>() < MEASURED_BYTES_MIN;
+        let pieces = if few && !way.dictionary { [learnt, measured].concat() } else { measured };
         let key_bytes = meta.key_bytes as f64 / meta.entries.max(1) as f64;
         SizeCosts::measure(&pieces, way, dictionary, key_bytes, &*self.env.clock)
     }
@@ -86,7 +90,14 @@ impl Core {
             }
         }
         let before = ChosenSizes::unpack(tree.chosen_sizes.load(Relaxed));
-        let sizes = block_size::choose(price, &level_blocks(tree, loads), &before);
+        let mut sizes = block_size::choose(price, &level_blocks(tree, loads), &before);
+        if let Some(bytes) = sizes.rewrites() {
+            let pause = (block_size::PAYS_WITHIN * 1e9) as u64;
+            let now = self.env.clock.now_nanos();
+            if !tree.levels.lock().learned.may_rewrite(bytes, now, pause) {
+                sizes = sizes.without_rewrite();
+            }
+        }
         if sizes != before {
             tracing::debug!(tree = tree.name, ?sizes, "sizes of blocks chosen");
             tree.chosen_sizes.store(sizes.pack(), Relaxed);

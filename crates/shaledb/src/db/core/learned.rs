@@ -34,6 +34,8 @@ pub(crate) struct Learned {
     /// Bytes before compression of all tables that were written, now and at the last study.
     written: u64,
     studied_at: u64,
+    /// The size of blocks that the last level was rewritten for last, and since when.
+    rewritten: Option<(u32, u64)>,
     /// How often the tree has got another dictionary, or none after one.
     dictionary_changes: u64,
 }
@@ -243,6 +245,19 @@ impl Learned {
     pub fn is_unknown_of_sizes(&mut self, level: usize) -> bool {
         let level = &mut self.levels[level];
         level.sizes.is_none() && !std::mem::replace(&mut level.asked_sizes, true)
+    }
+
+    /// Whether the last level may be rewritten for blocks of so many bytes: it was for these last,
+    /// or for none within `pause` nanoseconds.
+    pub fn may_rewrite(&mut self, block_bytes: u32, now: u64, pause: u64) -> bool {
+        match self.rewritten {
+            Some((bytes, since)) if bytes != block_bytes && now < since + pause => false,
+            Some((bytes, _)) if bytes == block_bytes => true,
+            _ => {
+                self.rewritten = Some((block_bytes, now));
+                true
+            }
+        }
     }
 
     /// Notes what blocks of each size would do to the data of a level.

@@ -78,6 +78,16 @@ fn a_tree_that_grows_is_studied_again() {
 }
 
 #[test]
+fn a_level_is_not_rewritten_to_and_fro() {
+    let mut learned = Learned::default();
+    assert!(learned.may_rewrite(4096, 10, 100));
+    assert!(learned.may_rewrite(4096, 50, 100), "it goes on");
+    assert!(!learned.may_rewrite(16_384, 60, 100));
+    assert!(learned.may_rewrite(16_384, 110, 100), "that is long ago");
+    assert!(!learned.may_rewrite(4096, 120, 100));
+}
+
+#[test]
 fn load_is_an_average_and_ends() {
     let mut learned = Learned::default();
     let mut read = [LevelReads::default(); LEVELS];
