@@ -50,8 +50,8 @@ impl Core {
     ) -> Option<SizeCosts> {
         let way = Way { codec, dictionary: dictionary.is_some() };
         let HeldOut { learnt, measured } = HeldOut::of(pieces.iter().map(Vec::as_slice));
-        // What a dictionary was made of does not tell what it does to other blocks; and a quarter of
-        // them tells enough, which high levels of zstd take long for.
+        // What a dictionary was made of does not tell what it does to other blocks; and a quarter
+        // of them tells enough, which high levels of zstd take long for.
         let few = measured.iter().map(|piece| piece.len()).sum::<usize>() < MEASURED_BYTES_MIN;
         let pieces = if few && !way.dictionary { [learnt, measured].concat() } else { measured };
         let key_bytes = meta.key_bytes as f64 / meta.entries.max(1) as f64;
