@@ -317,7 +317,7 @@ fn reuses_blocks(context: &Context<'_>) -> bool {
         .iter()
         .flat_map(|(level, tables)| tables.iter().map(|table| (*level, &*table.meta)));
     policy::reuses_blocks(context.codecs, choice, output)
-        && !policy::is_for_codec(choice, inputs, output)
+        && !policy::makes_blocks_anew(context.codecs, choice, inputs, output)
 }
 
 fn input_range_deletes(context: &Context<'_>, part: &Part) -> Result<RangeDeletes> {

@@ -64,8 +64,9 @@ class SharedTable {
   const std::shared_ptr<const TableDef> def;
   std::vector<TreeHandle> trees;  // as def->indexes
 
-  // The next automatic number that nobody has; 0 until it was looked up.
-  std::atomic<uint64_t> next_number{0};
+  // The next automatic number that nobody has; 0 until it was looked up. What rows change that are
+  // written has cache lines of its own, apart from what each statement looks at.
+  alignas(64) std::atomic<uint64_t> next_number{0};
   std::mutex numbers;
   // What the catalog has, and the greatest number that the column takes.
   void number_was_kept(uint64_t kept, uint64_t max);
@@ -84,11 +85,11 @@ class SharedTable {
   Error links(std::shared_ptr<const Links> *found);
 
   // What others are to write beside the table's own trees.
-  Building building;
+  alignas(64) Building building;
 
-  TableCounts counts;
+  alignas(64) TableCounts counts;
   // For the query cache.
-  const std::shared_ptr<Changes> changes = std::make_shared<Changes>();
+  alignas(64) const std::shared_ptr<Changes> changes = std::make_shared<Changes>();
 
   // The table, if it is open, that a tree is of.
   static std::shared_ptr<SharedTable> of_tree(const std::string &tree);
@@ -113,10 +114,10 @@ class SharedTable {
 
   Error write_number(uint64_t number);
 
-  std::atomic<uint64_t> kept_number_{0};
-  uint64_t greatest_number_ = UINT64_MAX;
   // The catalog has the table otherwise by now.
   std::atomic<bool> forgotten_{false};
+  std::atomic<uint64_t> kept_number_{0};
+  uint64_t greatest_number_ = UINT64_MAX;
   std::mutex hidden_;
   uint64_t hidden_next_ = 0;
   uint64_t hidden_end_ = 0;

@@ -15,7 +15,7 @@
 use super::auto::{LevelLoad, Price, READ_WEIGHT, Short};
 use super::candidates::{Cost, USUAL, Way, index_of};
 use super::levels::LAST;
-use super::sizes::{BlockWhy, ChosenSizes, LARGEST, SIZES, SizeChoice, is_other};
+use super::sizes::{BlockWhy, ChosenSizes, LARGEST, SIZES, SizeChoice, size_of};
 use crate::base::config::LEVELS;
 use crate::fs::Clock;
 use crate::table::compress::{Compressor, Dictionary, decompress_with};
@@ -31,6 +31,9 @@ const BETTER: f64 = 0.9;
 /// and read it for a merge, and to read it for a user (decision 0028).
 const WRITE_NANOS: f64 = 700.0;
 const READ_NANOS: f64 = 1_500.0;
+/// The most that a byte more of the same block takes to read, in nanoseconds: what it takes beyond
+/// that is for the call, or for the device's way there, and the same for a small block.
+const READ_BYTE_NANOS: f64 = 0.15;
 /// What a block takes in a file beside its rows and the key in the index: its frame and its place.
 const BLOCK_BYTES: usize = 24;
 /// The last level is rewritten for another size if reads give back within so many seconds what
@@ -44,13 +47,13 @@ const SAMPLE_BYTES_MIN: usize = 24 << 10;
 pub struct SizeCosts(pub [Cost; SIZES.len()]);
 
 impl SizeCosts {
-    /// Measures it on pieces of a level's data, which are cut to each size. `key_bytes` is what a
-    /// key has. `None` if there is too little to tell.
+    /// Measures it on pieces of a level's data, which are cut to each size. On average a row has
+    /// `row_bytes`, of which its key has `key_bytes`. `None` if there is too little to tell.
     pub fn measure(
         pieces: &[&[u8]],
         way: Way,
         dictionary: Option<&Dictionary>,
-        key_bytes: f64,
+        (row_bytes, key_bytes): (f64, f64),
         clock: &dyn Clock,
     ) -> Option<SizeCosts> {
         let raw: usize = pieces.iter().map(|piece| piece.len()).sum();
@@ -61,28 +64,35 @@ impl SizeCosts {
         let mut costs = [usual; SIZES.len()];
         let mut compressor = Compressor::new(way.codec);
         let with = dictionary.filter(|own| way.dictionary && compressor.use_dictionary(own));
-        let (mut image, mut back) = (Vec::new(), Vec::new());
-        compressor.compress(pieces.first()?, &mut image);
+        let (mut back, mut tells) = (Vec::new(), true);
+        compressor.compress(pieces.first()?, &mut back);
         for (cost, size) in costs.iter_mut().zip(SIZES) {
-            let (mut stored, mut compressing, mut decompressing, mut blocks) = (0, 0, 0, 0);
-            for block in pieces.iter().flat_map(|piece| cut(piece, size as usize)) {
-                image.clear();
-                let started = clock.thread_cpu_nanos();
-                let used = compressor.compress(block, &mut image);
-                let compressed = clock.thread_cpu_nanos();
-                let whole = decompress_with(with, used, &image, block.len(), &mut back);
-                decompressing += clock.thread_cpu_nanos() - compressed;
-                compressing += compressed - started;
-                debug_assert!(whole.is_ok() && back == block, "what is compressed comes back");
-                stored += image.len();
-                blocks += 1;
+            // A block has a row at least.
+            let size = (size as usize).max(row_bytes as usize);
+            let blocks: Vec<&[u8]> = pieces.iter().flat_map(|piece| cut(piece, size)).collect();
+            let mut images: Vec<(u8, Vec<u8>)> =
+                blocks.iter().map(|block| (0, Vec::with_capacity(block.len()))).collect();
+            let started = clock.thread_cpu_nanos();
+            for (block, (used, image)) in blocks.iter().zip(&mut images) {
+                *used = compressor.compress(block, image);
             }
-            let beside = blocks as f64 * (BLOCK_BYTES as f64 + key_bytes);
+            let compressed = clock.thread_cpu_nanos();
+            for (block, (used, image)) in blocks.iter().zip(&images) {
+                let whole = decompress_with(with, *used, image, block.len(), &mut back);
+                debug_assert!(whole.is_ok() && back == *block, "what is compressed comes back");
+            }
+            let decompressed = clock.thread_cpu_nanos();
+            let stored: usize = images.iter().map(|(_, image)| image.len()).sum();
+            let beside = blocks.len() as f64 * (BLOCK_BYTES as f64 + key_bytes);
             cost.ratio = (stored as f64 + beside) / raw as f64;
+            cost.compress = (compressed - started) as f64 / raw as f64;
+            cost.decompress = (decompressed - compressed) as f64 / raw as f64;
+            tells &= started < compressed && compressed < decompressed;
+        }
+        if !tells {
             // A simulated clock does not tell CPU time.
-            if compressing + decompressing > 0 {
-                cost.compress = compressing as f64 / raw as f64;
-                cost.decompress = decompressing as f64 / raw as f64;
+            for cost in &mut costs {
+                (cost.compress, cost.decompress) = (usual.compress, usual.decompress);
             }
         }
         Some(SizeCosts(costs))
@@ -98,13 +108,18 @@ pub struct LevelBlocks {
     pub load: LevelLoad,
     /// How many blocks are decoded each second for reads that go on with none beside it.
     pub apart: f64,
-    /// Bytes of its tables before compression.
-    pub raw_bytes: f64,
-    /// Bytes of a block of theirs on average; 0 without any.
-    pub block_bytes: f64,
+    /// Of its tables whose blocks are of each size: how many blocks they have, and their bytes
+    /// before compression.
+    pub tables: [(u64, u64); SIZES.len()],
 }
 
 impl LevelBlocks {
+    /// Bytes of a block before compression, on average.
+    fn block_bytes(&self) -> f64 {
+        let (blocks, bytes) = self.tables.iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        bytes as f64 / blocks.max(1) as f64
+    }
+
     /// Nanoseconds a second that reads and writes take with blocks of a size.
     fn time(&self, at: usize, costs: &SizeCosts, price: &Price) -> (f64, f64) {
         let (cost, size, window) = (&costs.0[at], f64::from(SIZES[at]), &price.window);
@@ -114,10 +129,14 @@ impl LevelBlocks {
         };
         let codec = (cost.compress + cost.decompress + WRITE_NANOS / size) * window.dilation;
         let write = codec + cost.ratio * (storage + price.worth);
-        let byte = cost.decompress * window.dilation + cost.ratio * window.user_read_nanos;
-        let alone = READ_NANOS * window.dilation + size * byte;
-        let scanned = (self.load.read - self.apart * self.block_bytes).max(0.0);
-        let read = self.apart * alone + scanned * (byte + READ_NANOS * window.dilation / size);
+        let now = self.block_bytes();
+        // What it takes to read a stored byte, and to get to the block that it is in.
+        let stored = window.user_read_nanos.min(READ_BYTE_NANOS);
+        let way = (window.user_read_nanos - stored) * now * costs.0[size_of(now)].ratio;
+        let byte = cost.decompress * window.dilation + cost.ratio * stored;
+        let block = READ_NANOS * window.dilation;
+        let scanned = (self.load.read - self.apart * now).max(0.0);
+        let read = self.apart * (block + way + size * byte) + scanned * (byte + block / size);
         (read, self.load.written * write)
     }
 
@@ -129,26 +148,29 @@ impl LevelBlocks {
 
     fn choose(&self, level: usize, used: Option<SizeChoice>, price: &Price) -> Option<SizeChoice> {
         let Some(costs) = &self.costs else { return used };
-        let is_small = |at: &usize, times: f64| {
-            level < LAST || costs.0[*at].ratio <= times * costs.0[LARGEST].ratio
+        let is_small = |at: usize, times: f64| {
+            level < LAST || costs.0[at].ratio <= times * costs.0[LARGEST].ratio
         };
+        let small = |choice: &SizeChoice| is_small(choice.at, READ_RATIO);
         if self.load.read <= 0.0 {
-            // What was chosen by reads, or before, stays until others come.
-            let free = level == LAST && price.short == Short::Nothing;
-            if used.is_some() || !free {
-                return used;
+            // What was chosen by reads, or before, stays until others come, if it is small.
+            if let Some(used) = used.filter(small) {
+                return Some(used);
             }
-            let at = (0..SIZES.len()).find(|at| is_small(at, UNREAD_RATIO)).unwrap_or(LARGEST);
+            if level < LAST || price.short != Short::Nothing {
+                return None;
+            }
+            let at = (0..SIZES.len()).find(|at| is_small(*at, UNREAD_RATIO)).unwrap_or(LARGEST);
             let why = if at == LARGEST { BlockWhy::Scanned } else { BlockWhy::Unread };
             return Some(SizeChoice { at, why });
         }
         let total = |at: usize| self.total(at, costs, price);
         let best = (0..SIZES.len())
-            .filter(|at| is_small(at, READ_RATIO))
+            .filter(|at| is_small(*at, READ_RATIO))
             .min_by(|a, b| total(*a).total_cmp(&total(*b)))
             .unwrap_or(LARGEST);
         let now = used.map_or(LARGEST, |used| used.at);
-        let keeps = is_small(&now, READ_RATIO) && total(best) >= BETTER * total(now);
+        let keeps = is_small(now, READ_RATIO) && total(best) >= BETTER * total(now);
         if keeps && used.is_some() {
             return used;
         }
@@ -157,19 +179,23 @@ impl LevelBlocks {
         Some(SizeChoice { at, why })
     }
 
-    /// Whether what reads gain by another size pays for rewriting the whole level.
+    /// Whether what reads gain by another size pays for rewriting the tables that have another.
     fn pays_rewrite(&self, choice: SizeChoice, price: &Price) -> bool {
         let Some(costs) = &self.costs else { return false };
-        if self.block_bytes <= 0.0 || !is_other(self.block_bytes, f64::from(SIZES[choice.at])) {
-            return false;
-        }
-        let has = SIZES.iter().position(|size| self.block_bytes <= f64::from(*size));
         let read = |at| self.time(at, costs, price).0;
-        let gain = read(has.unwrap_or(LARGEST)) - read(choice.at);
-        let once = LevelLoad { written: self.raw_bytes, read: 0.0 };
-        let rewriting = LevelBlocks { load: once, apart: 0.0, ..*self };
-        let (_, cost) = rewriting.time(choice.at, costs, &Price { worth: 0.0, ..*price });
-        price.short == Short::Nothing && gain * PAYS_WITHIN > cost
+        let all: u64 = self.tables.iter().map(|(_, bytes)| bytes).sum();
+        let (mut gain, mut bytes) = (0.0, 0.0);
+        for (at, (_, has)) in self.tables.iter().enumerate().filter(|(at, _)| *at != choice.at) {
+            let part = *has as f64 / all.max(1) as f64;
+            gain += part * (read(at) - read(choice.at));
+            bytes += *has as f64;
+        }
+        let window = &price.window;
+        let storage = window.storage_nanos.max(window.storage_cpu_nanos * window.dilation);
+        let cost = &costs.0[choice.at];
+        let codec = (cost.compress + cost.decompress) * window.dilation;
+        let each = codec + WRITE_NANOS / f64::from(SIZES[choice.at]) + cost.ratio * storage;
+        price.short == Short::Nothing && bytes > 0.0 && gain * PAYS_WITHIN > bytes * each
     }
 }
 

@@ -24,10 +24,9 @@ fn price(short: Short) -> Price {
 /// A last level of 1 GB in blocks of 16 KiB, of which each second so many blocks are read by
 /// look-ups, so many bytes by scans, and so many bytes are written.
 fn last(ratios: [f64; 3], apart: f64, scanned: f64, written: f64) -> LevelBlocks {
-    let block_bytes = 16e3;
-    let load = LevelLoad { written, read: apart * block_bytes + scanned };
-    let raw_bytes = 1e9;
-    LevelBlocks { costs: Some(costs(ratios)), load, apart, raw_bytes, block_bytes }
+    let load = LevelLoad { written, read: apart * 16e3 + scanned };
+    let tables = [(0, 0), (0, 0), (62_500, 1_000_000_000)];
+    LevelBlocks { costs: Some(costs(ratios)), load, apart, tables }
 }
 
 fn chosen(level: usize, blocks: LevelBlocks, short: Short, before: ChosenSizes) -> ChosenSizes {
@@ -38,7 +37,7 @@ fn chosen(level: usize, blocks: LevelBlocks, short: Short, before: ChosenSizes) 
 
 fn bytes(level: usize, blocks: LevelBlocks, short: Short) -> (u32, BlockWhy) {
     let chosen = chosen(level, blocks, short, ChosenSizes::default());
-    BlockSizes { set: 0, chosen }.of(level)
+    BlockSizes { chosen, ..BlockSizes::default() }.of(level)
 }
 
 const ALIKE: [f64; 3] = [0.408, 0.404, 0.4];
@@ -74,7 +73,6 @@ fn sizes_by_what_is_done_with_a_level() {
 fn what_is_set_is_not_chosen_and_nothing_is_chosen_unmeasured() {
     let sizes = BlockSizes { set: 2048, ..BlockSizes::default() };
     assert_eq!(sizes.of(LAST), (2048, BlockWhy::Set));
-    assert!(!sizes.wants_rewrite(100, 100 * 16_000));
     let unknown = LevelBlocks { costs: None, ..last(ALIKE, 1e4, 0.0, 0.0) };
     assert_eq!(bytes(LAST, unknown, Short::Nothing).1, BlockWhy::Unmeasured);
 }
@@ -92,21 +90,45 @@ fn a_choice_stays_until_another_is_clearly_better() {
 }
 
 #[test]
+fn what_costs_too_much_space_does_not_stay() {
+    let small = chosen(LAST, last(ALIKE, 1e4, 0.0, 0.0), Short::Nothing, ChosenSizes::default());
+    for (short, kib) in [(Short::Nothing, Some(16)), (Short::CpuForWrites, None)] {
+        let after = chosen(LAST, last(UNLIKE, 0.0, 0.0, 1e6), short, small).levels[LAST];
+        assert_eq!(after.map(|choice| SIZES[choice.at] >> 10), kib, "the data has changed");
+    }
+}
+
+#[test]
+fn a_way_to_the_device_is_as_long_for_small_blocks() {
+    // 80 us for 6,400 bytes: what is read of a block hardly counts.
+    let window = Window { dilation: 1.0, user_read_nanos: 12_500.0 / 1e3, ..Window::default() };
+    let slow = Price { window, ..price(Short::Nothing) };
+    let mut levels = [LevelBlocks::default(); LEVELS];
+    levels[LAST] = last(ALIKE, 1e4, 0.0, 0.0);
+    let chosen = choose(&slow, &levels, &ChosenSizes::default());
+    assert_eq!(chosen.levels[LAST].map(|choice| SIZES[choice.at]), Some(16 << 10));
+    assert_eq!(chosen.rewrites(), None);
+}
+
+#[test]
 fn the_last_level_is_rewritten_where_reads_pay_for_it() {
-    let rewrites = |apart, short| {
-        let chosen = chosen(LAST, last(ALIKE, apart, 0.0, 0.0), short, ChosenSizes::default());
-        BlockSizes { set: 0, chosen }
-    };
-    let many = rewrites(1e4, Short::Nothing);
-    assert!(many.wants_rewrite(1000, 1000 * 16_000), "they are large");
-    assert!(!many.wants_rewrite(1000, 1000 * 4_000), "they are as wanted");
-    assert!(!many.wants_rewrite(1000, 1000 * 5_900), "some were moved");
-    assert!(!many.wants_rewrite(4, 4 * 16_000), "they are few");
-    let wants = |sizes: BlockSizes| sizes.wants_rewrite(1000, 1000 * 16_000);
-    assert!(!wants(rewrites(100.0, Short::Nothing)), "a few reads do not pay for a gigabyte");
-    assert!(!wants(rewrites(1e4, Short::Cpu)), "there is no time");
-    let unread = chosen(LAST, last(ALIKE, 0.0, 0.0, 0.0), Short::Nothing, ChosenSizes::default());
-    assert!(!wants(BlockSizes { set: 0, chosen: unread }), "nobody reads");
+    let rewrites =
+        |blocks: LevelBlocks, short| chosen(LAST, blocks, short, ChosenSizes::default()).rewrites();
+    let many = last(ALIKE, 1e4, 0.0, 0.0);
+    assert_eq!(rewrites(many, Short::Nothing), Some(4 << 10));
+    // Also when most of it has been.
+    let tables = [(225_000, 900_000_000), (0, 0), (6_250, 100_000_000)];
+    let load = LevelLoad { written: 0.0, read: 1e4 * 4.3e3 };
+    let most = LevelBlocks { tables, load, ..many };
+    assert_eq!(rewrites(most, Short::Nothing), Some(4 << 10));
+    let tables = [(250_000, 1_000_000_000), (0, 0), (0, 0)];
+    let load = LevelLoad { written: 0.0, read: 1e4 * 4e3 };
+    let done = LevelBlocks { tables, load, ..many };
+    assert_eq!(rewrites(done, Short::Nothing), None);
+    let few = last(ALIKE, 100.0, 0.0, 0.0);
+    assert_eq!(rewrites(few, Short::Nothing), None, "they do not pay for a gigabyte");
+    assert_eq!(rewrites(many, Short::Cpu), None, "there is no time");
+    assert_eq!(rewrites(last(ALIKE, 0.0, 0.0, 0.0), Short::Nothing), None, "nobody reads");
 }
 
 #[test]
@@ -118,8 +140,9 @@ fn measured_on_pieces_cut_to_each_size() {
     };
     let text: String = (0..2000).map(row).collect();
     let pieces: Vec<&[u8]> = text.as_bytes().chunks(16_000).collect();
-    let of =
-        |pieces: &[&[u8]], key_bytes| SizeCosts::measure(pieces, PLAIN, None, key_bytes, &*clock);
+    let of = |pieces: &[&[u8]], key: f64| {
+        SizeCosts::measure(pieces, PLAIN, None, (key + 60.0, key), &*clock)
+    };
     let SizeCosts([small, middle, large]) = of(&pieces, 16.0).unwrap();
     assert!(small.ratio > middle.ratio && middle.ratio > large.ratio, "{small:?} {large:?}");
     assert!(large.ratio > 0.1 && small.ratio < 0.8, "{small:?} {large:?}");
@@ -129,6 +152,9 @@ fn measured_on_pieces_cut_to_each_size() {
     let blocks: Vec<&[u8]> = text.as_bytes().chunks(4000).collect();
     assert_eq!(of(&blocks, 16.0), None, "small blocks do not tell what large ones would be like");
     let none = Way { codec: Codec::None, dictionary: false };
-    let plain = SizeCosts::measure(&pieces, none, None, 16.0, &*clock).unwrap().0;
+    let plain = SizeCosts::measure(&pieces, none, None, (76.0, 16.0), &*clock).unwrap().0;
     assert!((plain[0].ratio - 1.01).abs() < 0.002 && plain[LARGEST].ratio < 1.003, "{plain:?}");
+    let long_rows = SizeCosts::measure(&pieces, PLAIN, None, (20e3, 16.0), &*clock).unwrap().0;
+    let ratios = long_rows.map(|cost| cost.ratio);
+    assert!(ratios[0] == ratios[1] && ratios[1] == ratios[2], "a block has a row: {ratios:?}");
 }

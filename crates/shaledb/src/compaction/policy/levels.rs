@@ -65,9 +65,11 @@ pub fn may_move(
     to < LAST || has_debt || tables.iter().all(suits)
 }
 
-/// Whether a rewrite of tables of the last level where they are is for their codec, which frames do
-/// not tell from the one that is wanted: then their blocks are made anew.
-pub fn is_for_codec<'a>(
+/// Whether a rewrite of tables of the last level where they are is for the size of their blocks, or
+/// for their codec, which frames do not tell from the one that is wanted: then their blocks are
+/// made anew.
+pub fn makes_blocks_anew<'a>(
+    codecs: &LevelCodecs,
     choice: Choice,
     mut inputs: impl Iterator<Item = (usize, &'a TableMeta)> + Clone,
     output: usize,
@@ -75,7 +77,9 @@ pub fn is_for_codec<'a>(
     let is_alike = |has: Codec| id_of(has) == id_of(choice.codec) && is_lighter(has, choice.codec);
     output == LAST
         && inputs.clone().all(|(level, _)| level == LAST)
-        && inputs.any(|(_, table)| table.codec.is_some_and(is_alike))
+        && inputs.any(|(_, table)| {
+            table.codec.is_some_and(is_alike) || codecs.blocks.wants_rewrite(table)
+        })
 }
 
 /// Whether a table of the last level should be rewritten where it is when there is time: it has
@@ -100,7 +104,7 @@ pub fn wants_rewrite(codecs: &LevelCodecs, table: &TableMeta, oldest_snapshot: S
             has_seqs && classes_differ && table.ingest_seq == 0
         }
     };
-    let other_blocks = || codecs.blocks.wants_rewrite(table.blocks, table.raw_bytes);
+    let other_blocks = || codecs.blocks.wants_rewrite(table);
     has_seqs && has_deletes || differs || other_blocks()
 }
 

@@ -13,6 +13,6 @@ pub mod levels;
 pub mod block_size;
 
 pub use levels::{
-    LAST, filter_bits, is_for_codec, may_have_kept, may_move, reuses_blocks, table_bytes,
+    LAST, filter_bits, makes_blocks_anew, may_have_kept, may_move, reuses_blocks, table_bytes,
     wants_rewrite,
 };

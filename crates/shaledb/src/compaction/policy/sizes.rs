@@ -1,14 +1,18 @@
 //! How large the blocks of a tree's levels are: what is set, or what was chosen, and why.
 
 use crate::base::config::LEVELS;
+use crate::table::meta::{FileId, TableMeta};
 
 /// What is chosen from, in bytes before compression.
 pub const SIZES: [u32; 3] = [4 << 10, 8 << 10, 16 << 10];
 /// Before anything is known, and where nothing speaks for less.
 pub(super) const LARGEST: usize = SIZES.len() - 1;
 
-/// Blocks of a level that are so many times as large as wanted, or as small, are of another size.
-const OTHER_SIZE: f64 = 1.5;
+/// How many blocks of a level tell what was chosen for it.
+const BLOCKS_TELL: u64 = 64;
+/// Blocks of a size have at most so many times as many bytes, as a table's blocks are seldom quite
+/// full, and a large row has a block of its own.
+const OF_SIZE: f64 = 1.4;
 
 /// Why blocks of a level have their size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,16 +67,15 @@ pub struct ChosenSizes {
 }
 
 impl ChosenSizes {
-    /// What was chosen before, by what a level's blocks are like: for each level about how many
-    /// bytes they have, 0 where there are none. Large ones tell nothing, since everything begins
-    /// with these.
-    pub fn of_blocks(bytes: [f64; LEVELS]) -> ChosenSizes {
-        let of = |bytes: f64| {
-            let at = SIZES.iter().position(|size| bytes <= f64::from(*size))?;
-            let tells = bytes > 0.0 && at < LARGEST;
-            tells.then_some(SizeChoice { at, why: BlockWhy::Unread })
-        };
-        ChosenSizes { levels: bytes.map(of), rewrites_last: false }
+    /// What was chosen before, by how many blocks the last level has and their bytes. Large ones
+    /// tell nothing, since everything begins with these.
+    pub fn of_last((blocks, raw_bytes): (u64, u64)) -> ChosenSizes {
+        let at = size_of(raw_bytes as f64 / blocks.max(1) as f64);
+        let mut sizes = ChosenSizes::default();
+        if blocks >= BLOCKS_TELL && at < LARGEST {
+            sizes.levels[LEVELS - 1] = Some(SizeChoice { at, why: BlockWhy::Unread });
+        }
+        sizes
     }
 
     /// In one word, so that it is read without a lock.
@@ -85,6 +88,11 @@ impl ChosenSizes {
         let word: u64 =
             levels.map(|(level, choice)| choice.as_ref().map_or(0, byte) << (8 * level)).sum();
         word | u64::from(self.rewrites_last) << 63
+    }
+
+    /// Whether one was chosen for the last level.
+    pub fn has_last(&self) -> bool {
+        self.levels[LEVELS - 1].is_some()
     }
 
     /// The size that tables of the last level of another one are to be rewritten for, if they are.
@@ -117,6 +125,9 @@ pub struct BlockSizes {
     pub set: u32,
     /// What was chosen.
     pub chosen: ChosenSizes,
+    /// Tables with smaller numbers were there when it was chosen what the last level is rewritten
+    /// for: each is rewritten once at most, whatever its blocks become.
+    pub rewrite_before: FileId,
 }
 
 impl BlockSizes {
@@ -130,22 +141,21 @@ impl BlockSizes {
         }
     }
 
-    /// Whether a table of the last level, of `blocks` with `raw_bytes`, is to be rewritten for the
-    /// size of its blocks.
-    pub fn wants_rewrite(&self, blocks: u64, raw_bytes: u64) -> bool {
-        // Of a few blocks the last, which is short, would count.
-        let wanted = f64::from(self.of(LEVELS - 1).0);
-        self.set == 0
-            && self.chosen.rewrites_last
-            && blocks > 4
-            && is_other(raw_bytes as f64 / blocks as f64, wanted)
+    /// Whether a table of the last level is to be rewritten for the size of its blocks.
+    pub fn wants_rewrite(&self, table: &TableMeta) -> bool {
+        let rewrites = self.chosen.rewrites().filter(|_| self.set == 0);
+        rewrites.is_some_and(|bytes| {
+            // Of a few blocks the last, which is short, would count.
+            table.blocks > 4
+                && table.id < self.rewrite_before
+                && SIZES[size_of(table.raw_bytes as f64 / table.blocks as f64)] != bytes
+        })
     }
 }
 
-/// Whether blocks of about `has` bytes are of another size than those of `wanted`, which are
-/// seldom quite full.
-pub(super) fn is_other(has: f64, wanted: f64) -> bool {
-    has > OTHER_SIZE * wanted || has * OTHER_SIZE < 0.8 * wanted
+/// The size, as its place in [`SIZES`], of blocks that have so many bytes on average.
+pub fn size_of(bytes: f64) -> usize {
+    SIZES.iter().position(|size| bytes <= OF_SIZE * f64::from(*size)).unwrap_or(LARGEST)
 }
 
 #[cfg(test)]
@@ -167,13 +177,45 @@ mod tests {
     }
 
     #[test]
-    fn tables_tell_what_was_chosen() {
-        let mut bytes = [0.0; LEVELS];
-        (bytes[3], bytes[5], bytes[LEVELS - 1]) = (16_100.0, 7_900.0, 3_900.0);
-        let sizes = BlockSizes { set: 0, chosen: ChosenSizes::of_blocks(bytes) };
-        let of = |level| sizes.of(level);
-        assert_eq!(of(3), (16 << 10, BlockWhy::Unmeasured));
-        assert_eq!(of(4), (16 << 10, BlockWhy::Unmeasured));
-        assert_eq!((of(5).0, of(LEVELS - 1).0), (8 << 10, 4 << 10));
+    fn the_last_level_tells_what_was_chosen() {
+        let of = |blocks: u64, bytes: u64| {
+            let chosen = ChosenSizes::of_last((blocks, blocks * bytes));
+            BlockSizes { chosen, ..BlockSizes::default() }.of(LEVELS - 1)
+        };
+        assert_eq!(of(1000, 3_900), (4 << 10, BlockWhy::Unread));
+        assert_eq!(of(1000, 7_900).0, 8 << 10);
+        for (blocks, bytes) in [(1000, 16_100), (1000, 100_000), (3, 3_900), (0, 0)] {
+            assert_eq!(of(blocks, bytes), (16 << 10, BlockWhy::Unmeasured), "{blocks} {bytes}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_of_the_size_that_they_nearly_have() {
+        for (bytes, at) in
+            [(1_000.0, 0), (5_700.0, 0), (5_800.0, 1), (11_400.0, 1), (12_000.0, 2), (1e6, 2)]
+        {
+            assert_eq!(size_of(bytes), at, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_table_is_rewritten_once() {
+        let mut chosen = ChosenSizes::default();
+        chosen.levels[LEVELS - 1] = Some(SizeChoice { at: 0, why: BlockWhy::LookedUp });
+        chosen.rewrites_last = true;
+        let sizes = BlockSizes { set: 0, chosen, rewrite_before: 10 };
+        let table = |id, blocks, bytes| TableMeta {
+            id,
+            blocks,
+            raw_bytes: blocks * bytes,
+            ..TableMeta::default()
+        };
+        assert!(sizes.wants_rewrite(&table(9, 1000, 16_000)), "its blocks are large");
+        assert!(!sizes.wants_rewrite(&table(10, 1000, 16_000)), "it is new: its rows are large");
+        assert!(!sizes.wants_rewrite(&table(9, 1000, 4_000)), "they are as wanted");
+        assert!(!sizes.wants_rewrite(&table(9, 4, 16_000)), "they are few");
+        assert!(!BlockSizes { set: 2048, ..sizes }.wants_rewrite(&table(9, 1000, 16_000)));
+        let chosen = chosen.without_rewrite();
+        assert!(!BlockSizes { chosen, ..sizes }.wants_rewrite(&table(9, 1000, 16_000)));
     }
 }

@@ -1,9 +1,7 @@
 //! By what codecs are chosen where that is left to the engine, as statistics say it.
 
 use crate::compaction::policy::auto::{Price, Short};
-use crate::compaction::policy::sizes::BlockWhy;
 use crate::db::core::{Learned, TreeDictionary};
-use crate::table::meta::Why;
 use serde::Serialize;
 use std::fmt;
 
@@ -82,24 +80,6 @@ impl fmt::Display for CodecStats {
             100.0 * self.slowed,
         )
     }
-}
-
-/// What was chosen for a level: the codec, whether with the dictionary, and the bytes of a block.
-pub(super) fn write_choice(
-    f: &mut fmt::Formatter<'_>,
-    level: usize,
-    (codec, dictionary, codec_why): (&str, bool, &str),
-    (block_bytes, block_why): (u64, &str),
-) -> fmt::Result {
-    if codec_why != Why::Set.words() {
-        let with = if dictionary { " with the tree's dictionary" } else { "" };
-        writeln!(f, "level {level}: {codec}{with}, since {codec_why}")?;
-    }
-    if block_why != BlockWhy::Set.words() {
-        let kib = block_bytes >> 10;
-        writeln!(f, "level {level}: blocks of {kib} KiB, since {block_why}")?;
-    }
-    Ok(())
 }
 
 /// The compression dictionary of a tree's tables to come.

@@ -1,6 +1,7 @@
 //! What a database has done and what it looks like: as values, as text tables, as JSON (by serde).
 
-use super::codec_stats::{self, CodecStats, DictionaryStats};
+use super::codec_stats::{CodecStats, DictionaryStats};
+use super::level_stats::{self, LevelStats};
 use crate::base::activity::Activity;
 use crate::base::config::Codec;
 use crate::base::stats::{Counter, Timed, Totals};
@@ -13,74 +14,6 @@ use crate::write::space::{self, SpaceState};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-
-/// One level of a tree: its shape now, and the jobs that wrote to it since the database was opened.
-///
-/// ```
-/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
-/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
-/// # let tree = db.tree_or_create("t")?;
-/// tree.put(b"a", b"1")?;
-/// tree.flush()?;
-/// for level in &db.stats().trees[0].levels {
-///     println!("level {}: {} tables, {} bytes", level.level, level.tables, level.bytes);
-/// }
-/// # Ok::<(), shaledb::Error>(())
-/// ```
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct LevelStats {
-    /// The level's number: 0, where flushes write to, to 6, the last.
-    pub level: usize,
-    /// Table files.
-    pub tables: u64,
-    /// Bytes of those.
-    pub bytes: u64,
-    /// The size that the level should have, in bytes; 0 if it should be empty.
-    pub target_bytes: u64,
-    /// Entries, deletes and older versions included.
-    pub entries: u64,
-    /// Entries that are deletes.
-    pub deletes: u64,
-    /// Bytes of data blocks before compression divided by their bytes in the files; 0 if there are
-    /// none.
-    pub ratio: f64,
-    /// The codec that the level's tables are written with now.
-    pub codec: String,
-    /// Why it is this one, in words.
-    pub codec_why: &'static str,
-    /// Whether it uses the tree's dictionary.
-    pub dictionary: bool,
-    /// Bytes of a block before compression, as the level's tables are written now.
-    pub block_bytes: u64,
-    /// Why it is this size, in words.
-    pub block_why: &'static str,
-    /// Flushes (level 0) or compactions into this level.
-    pub jobs: u64,
-    /// Compactions that moved tables here, or dropped them, without reading.
-    pub moves: u64,
-    /// Bytes read by those jobs.
-    pub read_bytes: u64,
-    /// Bytes written by those jobs.
-    pub write_bytes: u64,
-    /// Bytes of tables moved here without reading.
-    pub moved_bytes: u64,
-    /// Blocks that those jobs reused as they were: not taken apart, not compressed again.
-    pub blocks_reused: u64,
-    /// Bytes of those blocks in the files; they count as read and as written, too.
-    pub bytes_reused: u64,
-    /// Bytes written divided by the bytes that arrived from the level above; 0 if none did.
-    pub write_amp: f64,
-    /// Wall seconds of the jobs.
-    pub seconds: f64,
-    /// Wall seconds for each job, on average.
-    pub seconds_per_job: f64,
-    /// CPU seconds of the jobs.
-    pub cpu_seconds: f64,
-    /// Entries that the jobs dropped: overwritten or deleted ones, and deletes with nothing below.
-    pub dropped: u64,
-    /// Times that a part of a job was installed before the rest of it was done.
-    pub early_installs: u64,
-}
 
 /// One tree, as of one moment. Counts are since the database was opened.
 ///
@@ -357,6 +290,7 @@ impl Core {
                     && matches!(choice.codec, Codec::Zstd(_)),
                 block_bytes: blocks.0.into(),
                 block_why: blocks.1.words(),
+                block_bytes_mean: sum(|m| m.raw_bytes) / sum(|m| m.blocks).max(1),
                 jobs: done.jobs,
                 moves: done.moves,
                 read_bytes: done.read_bytes,
@@ -457,52 +391,7 @@ impl fmt::Display for TreeStats {
             self.debt_bytes as f64 / MB,
             self.space_amp
         )?;
-        writeln!(
-            f,
-            "{:>5} {:>6} {:>10} {:>10} {:>6} {:>8} {:>9} {:>9} {:>10} {:>9} {:>6} {:>6} {:>6} \
-             {:>8} {:>9}",
-            "level",
-            "files",
-            "MB",
-            "target MB",
-            "ratio",
-            "codec",
-            "read MB",
-            "write MB",
-            "reused MB",
-            "moved MB",
-            "w-amp",
-            "jobs",
-            "moves",
-            "s/job",
-            "CPU s"
-        )?;
-        for l in &self.levels {
-            writeln!(
-                f,
-                "{:>5} {:>6} {:>10.1} {:>10.1} {:>6.2} {:>8} {:>9.1} {:>9.1} {:>10.1} {:>9.1} \
-                 {:>6.2} {:>6} {:>6} {:>8.3} {:>9.2}",
-                l.level,
-                l.tables,
-                l.bytes as f64 / MB,
-                l.target_bytes as f64 / MB,
-                l.ratio,
-                l.codec,
-                l.read_bytes as f64 / MB,
-                l.write_bytes as f64 / MB,
-                l.bytes_reused as f64 / MB,
-                l.moved_bytes as f64 / MB,
-                l.write_amp,
-                l.jobs,
-                l.moves,
-                l.seconds_per_job,
-                l.cpu_seconds
-            )?;
-        }
-        for l in &self.levels {
-            let codec = (&*l.codec, l.dictionary, l.codec_why);
-            codec_stats::write_choice(f, l.level, codec, (l.block_bytes, l.block_why))?;
-        }
+        level_stats::write_levels(f, &self.levels)?;
         if let Some(dictionary) = &self.dictionary {
             writeln!(f, "dictionary: {dictionary}")?;
         }

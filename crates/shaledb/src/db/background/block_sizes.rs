@@ -5,11 +5,12 @@
 use crate::base::config::{Codec, LEVELS};
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering::Relaxed;
+use crate::compaction::policy::LAST;
 use crate::compaction::policy::auto::{LevelLoad, Price};
 use crate::compaction::policy::block_size::{self, LevelBlocks, SizeCosts};
 use crate::compaction::policy::candidates::Way;
-use crate::compaction::policy::sizes::{ChosenSizes, SIZES};
-use crate::db::core::{Core, TreeCore};
+use crate::compaction::policy::sizes::{ChosenSizes, SIZES, size_of};
+use crate::db::core::{Core, Rewrite, TreeCore};
 use crate::table::compress::Dictionary;
 use crate::table::meta::TableMeta;
 use crate::table::write::HeldOut;
@@ -54,8 +55,9 @@ impl Core {
         // of them tells enough, which high levels of zstd take long for.
         let few = measured.iter().map(|piece| piece.len()).sum::<usize>() < MEASURED_BYTES_MIN;
         let pieces = if few && !way.dictionary { [learnt, measured].concat() } else { measured };
-        let key_bytes = meta.key_bytes as f64 / meta.entries.max(1) as f64;
-        SizeCosts::measure(&pieces, way, dictionary, key_bytes, &*self.env.clock)
+        let each = |bytes: u64| bytes as f64 / meta.entries.max(1) as f64;
+        let row = (each(meta.raw_bytes), each(meta.key_bytes));
+        SizeCosts::measure(&pieces, way, dictionary, row, &*self.env.clock)
     }
 
     /// The same by a table that is there: after an open nothing is known of a level that is only
@@ -79,23 +81,31 @@ impl Core {
         loads: &[LevelLoad; LEVELS],
         price: &Price,
     ) -> bool {
-        if !tree.chooses_sizes() {
+        let before = ChosenSizes::unpack(tree.chosen_sizes.load(Relaxed));
+        if !tree.chooses_sizes() || is_settled(tree, loads, &before) {
             return false;
         }
         for (level, _) in loads.iter().enumerate().filter(|(_, load)| load.read > 0.0) {
-            let unknown = tree.state.load().version.levels[level].blocks().1 >= LEVEL_BYTES_MIN
-                && tree.levels.lock().learned.is_unknown_of_sizes(level);
-            if let Some(sizes) = unknown.then(|| self.look_at_sizes(tree, level)).flatten() {
+            if !tree.levels.lock().learned.is_unknown_of_sizes(level)
+                || tree.state.load().version.levels[level].blocks().1 < LEVEL_BYTES_MIN
+            {
+                continue;
+            }
+            tree.levels.lock().learned.asks_sizes(level);
+            if let Some(sizes) = self.look_at_sizes(tree, level) {
                 tree.levels.lock().learned.studied_sizes(level, sizes);
             }
         }
-        let before = ChosenSizes::unpack(tree.chosen_sizes.load(Relaxed));
         let mut sizes = block_size::choose(price, &level_blocks(tree, loads), &before);
         if let Some(bytes) = sizes.rewrites() {
             let pause = (block_size::PAYS_WITHIN * 1e9) as u64;
             let now = self.env.clock.now_nanos();
-            if !tree.levels.lock().learned.may_rewrite(bytes, now, pause) {
-                sizes = sizes.without_rewrite();
+            match tree.levels.lock().learned.may_rewrite(bytes, now, pause) {
+                Rewrite::No => sizes = sizes.without_rewrite(),
+                Rewrite::GoesOn => {}
+                Rewrite::Begins => {
+                    tree.rewrite_before.store(self.next_file.load(Relaxed), Relaxed);
+                }
             }
         }
         if sizes != before {
@@ -106,20 +116,28 @@ impl Core {
     }
 }
 
+/// Whether nothing is done with a tree, and nothing is to be chosen for it: of thousands of trees
+/// most are so.
+fn is_settled(tree: &TreeCore, loads: &[LevelLoad; LEVELS], before: &ChosenSizes) -> bool {
+    let is_idle = loads.iter().all(|load| load.read + load.written <= 0.0);
+    let known = || tree.levels.lock().learned.blocks(LAST).0.is_some();
+    is_idle && before.rewrites().is_none() && (before.has_last() || !known())
+}
+
 /// What is known of a tree's levels.
 fn level_blocks(tree: &TreeCore, loads: &[LevelLoad; LEVELS]) -> [LevelBlocks; LEVELS] {
     let state = tree.state.load();
     let levels = tree.levels.lock();
     std::array::from_fn(|level| {
-        let (blocks, raw_bytes) = state.version.levels[level].blocks();
         let (costs, apart) = levels.learned.blocks(level);
-        LevelBlocks {
-            costs,
-            load: loads[level],
-            apart,
-            raw_bytes: raw_bytes as f64,
-            block_bytes: raw_bytes as f64 / blocks.max(1) as f64,
+        let mut tables = [(0, 0); SIZES.len()];
+        // Of what is not known nothing is chosen.
+        let metas = state.version.levels[level].metas().filter(|_| costs.is_some());
+        for meta in metas {
+            let at = size_of(meta.raw_bytes as f64 / meta.blocks.max(1) as f64);
+            tables[at] = (tables[at].0 + meta.blocks, tables[at].1 + meta.raw_bytes);
         }
+        LevelBlocks { costs, load: loads[level], apart, tables }
     })
 }
 

@@ -29,7 +29,9 @@ impl TreeCore {
         let chosen = Chosen::unpack(self.chosen.load(Relaxed));
         let sizes = ChosenSizes::unpack(self.chosen_sizes.load(Relaxed));
         let set = LevelCodecs::of_config(&self.config);
-        LevelCodecs { chosen, blocks: BlockSizes { chosen: sizes, ..set.blocks }, ..set }
+        let rewrite_before = self.rewrite_before.load(Relaxed);
+        let blocks = BlockSizes { chosen: sizes, rewrite_before, ..set.blocks };
+        LevelCodecs { chosen, blocks, ..set }
     }
 
     /// Whether the engine chooses how large blocks are.
@@ -120,7 +122,9 @@ impl Core {
             return;
         }
         let at_rest = self.is_at_rest(now);
-        if self.codec_price.stays_at_rest(at_rest) {
+        // What is only read may want blocks of another size, but no other codecs.
+        let rests = self.codec_price.stays_at_rest(at_rest);
+        if rests && !self.codec_price.reads(self.recorder.totals().get(Counter::DataMisses)) {
             return;
         }
         let trees = self.trees.load();
@@ -145,16 +149,22 @@ impl Core {
                 auto::price(window, before, &loads)
             });
         for (tree, load) in used.iter().zip(&loads) {
-            self.choose_codecs(tree, load, &price, at_rest);
+            self.choose_codecs(tree, load, &price, (at_rest, rests));
         }
         for tree in idle.iter().filter(|_| changed) {
-            self.choose_codecs(tree, &tree_load(tree), &price, at_rest);
+            self.choose_codecs(tree, &tree_load(tree), &price, (at_rest, rests));
         }
     }
 
-    fn choose_codecs(&self, tree: &TreeCore, load: &TreeLoad, price: &Price, at_rest: bool) {
+    fn choose_codecs(
+        &self,
+        tree: &TreeCore,
+        load: &TreeLoad,
+        price: &Price,
+        (at_rest, rests): (bool, bool),
+    ) {
         let mut changed = false;
-        if tree.config.codecs.has_auto() {
+        if tree.config.codecs.has_auto() && !rests {
             let chosen = auto::choose(price, load);
             if chosen != load.chosen {
                 changed = true;

@@ -24,6 +24,8 @@ pub(crate) struct CodecPrice {
     wanted: AtomicBool,
     /// Whether it was at rest then, and before.
     rests: AtomicU8,
+    /// Blocks that were read in all by the last look at rest.
+    misses: AtomicU64,
     state: Mutex<Seen, { rank::CODECS }>,
 }
 
@@ -168,6 +170,11 @@ impl CodecPrice {
         let rests = if at_rest { self.rests.load(Relaxed).saturating_add(1) } else { 0 };
         self.rests.store(rests, Relaxed);
         rests > RESTS
+    }
+
+    /// Whether users have read blocks since it was asked last, of which there were so many in all.
+    pub fn reads(&self, misses: u64) -> bool {
+        self.misses.swap(misses, Relaxed) != misses
     }
 
     /// What is so now, by what was counted in the last `seconds`: `price` says it, of what the

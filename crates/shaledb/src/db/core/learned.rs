@@ -138,6 +138,14 @@ pub(crate) struct LevelReads {
     pub apart: f64,
 }
 
+/// Whether the last level is rewritten for the size of its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rewrite {
+    No,
+    GoesOn,
+    Begins,
+}
+
 impl Learned {
     /// What is known of the dictionary.
     pub fn dictionary(&self) -> TreeDictionary {
@@ -242,20 +250,29 @@ impl Learned {
 
     /// Whether a level's blocks are to be looked at for what other sizes would do: that is not
     /// known, and was not asked before.
-    pub fn is_unknown_of_sizes(&mut self, level: usize) -> bool {
-        let level = &mut self.levels[level];
-        level.sizes.is_none() && !std::mem::replace(&mut level.asked_sizes, true)
+    pub fn is_unknown_of_sizes(&self, level: usize) -> bool {
+        self.levels[level].sizes.is_none() && !self.levels[level].asked_sizes
+    }
+
+    /// A table of the level is asked now.
+    pub fn asks_sizes(&mut self, level: usize) {
+        self.levels[level].asked_sizes = true;
     }
 
     /// Whether the last level may be rewritten for blocks of so many bytes: it was for these last,
     /// or for none within `pause` nanoseconds.
-    pub fn may_rewrite(&mut self, block_bytes: u32, now: u64, pause: u64) -> bool {
+    pub fn may_rewrite(&mut self, block_bytes: u32, now: u64, pause: u64) -> Rewrite {
         match self.rewritten {
-            Some((bytes, since)) if bytes != block_bytes && now < since + pause => false,
-            Some((bytes, _)) if bytes == block_bytes => true,
+            Some((bytes, since)) if now < since.saturating_add(pause) => {
+                if bytes == block_bytes {
+                    Rewrite::GoesOn
+                } else {
+                    Rewrite::No
+                }
+            }
             _ => {
                 self.rewritten = Some((block_bytes, now));
-                true
+                Rewrite::Begins
             }
         }
     }

@@ -80,11 +80,12 @@ fn a_tree_that_grows_is_studied_again() {
 #[test]
 fn a_level_is_not_rewritten_to_and_fro() {
     let mut learned = Learned::default();
-    assert!(learned.may_rewrite(4096, 10, 100));
-    assert!(learned.may_rewrite(4096, 50, 100), "it goes on");
-    assert!(!learned.may_rewrite(16_384, 60, 100));
-    assert!(learned.may_rewrite(16_384, 110, 100), "that is long ago");
-    assert!(!learned.may_rewrite(4096, 120, 100));
+    assert_eq!(learned.may_rewrite(4096, 10, 100), Rewrite::Begins);
+    assert_eq!(learned.may_rewrite(4096, 50, 100), Rewrite::GoesOn);
+    assert_eq!(learned.may_rewrite(16_384, 60, 100), Rewrite::No);
+    assert_eq!(learned.may_rewrite(16_384, 110, 100), Rewrite::Begins, "that is long ago");
+    assert_eq!(learned.may_rewrite(4096, 120, 100), Rewrite::No);
+    assert_eq!(learned.may_rewrite(16_384, 210, 100), Rewrite::Begins, "others have come since");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::base::key::SeqNo;
 use crate::base::rank;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
+use crate::compaction::policy::LAST;
 use crate::compaction::policy::chosen::Chosen;
 use crate::compaction::policy::sizes::ChosenSizes;
 use crate::memtable::Memtable;
@@ -43,6 +44,8 @@ pub(crate) struct TreeCore {
     pub chosen: AtomicU64,
     /// How large the engine has chosen their blocks to be: [`ChosenSizes`] in one word.
     pub chosen_sizes: AtomicU64,
+    /// See [`BlockSizes::rewrite_before`](crate::compaction::policy::sizes::BlockSizes).
+    pub rewrite_before: AtomicU64,
     /// A request to compact a range down to the last level.
     pub manual: Mutex<Option<Manual>, { rank::MANUAL }>,
     /// How much that is dead scans pass in a memtable until it is sealed.
@@ -55,10 +58,7 @@ impl TreeCore {
             true => Chosen::of_tables(version.levels.iter().map(|level| level.metas())),
             false => Chosen::default(),
         };
-        let sizes = ChosenSizes::of_blocks(std::array::from_fn(|level| {
-            let (blocks, raw_bytes) = version.levels[level].blocks();
-            if blocks == 0 { 0.0 } else { raw_bytes as f64 / blocks as f64 }
-        }));
+        let sizes = ChosenSizes::of_last(version.levels[LAST].blocks());
         Arc::new(TreeCore {
             id,
             name,
@@ -73,6 +73,7 @@ impl TreeCore {
             levels: Mutex::new(LevelCounters::default()),
             chosen: AtomicU64::new(chosen.pack()),
             chosen_sizes: AtomicU64::new(sizes.pack()),
+            rewrite_before: AtomicU64::new(0),
             manual: Mutex::new(None),
             patience: Patience::default(),
         })

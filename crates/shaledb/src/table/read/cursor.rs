@@ -270,8 +270,8 @@ impl TableCursor {
             let followed = self.follow(at)?;
             assert!(followed, "what is read ahead begins with this block");
         } else {
-            if from.wrapping_add(1) != at && at.wrapping_add(1) != from {
-                self.table.count_apart();
+            if from.abs_diff(at) > 1 {
+                self.table.count_single(at);
             }
             self.decode(index, at, from)?;
             if self.options.fill_cache {

@@ -21,7 +21,7 @@ use crate::table::format::{self, Block, BlockInfo, Footer, Frame, Handle, filter
 use crate::table::meta::{FileId, TableMeta};
 use arc_swap::ArcSwapOption;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The parts of a table that every read needs. Aligned, so that the count of the references to it,
@@ -74,6 +74,8 @@ pub struct Table {
     /// these blocks were for reads that had none beside them.
     decoded: AtomicU64,
     apart: AtomicU64,
+    /// The block that was decoded last for a read of a single one.
+    last_single: AtomicUsize,
     blobs: OnceLock<Vec<Arc<Blob>>>,
 }
 
@@ -107,6 +109,7 @@ impl Table {
             obsolete: AtomicBool::new(false),
             decoded: AtomicU64::new(0),
             apart: AtomicU64::new(0),
+            last_single: AtomicUsize::new(usize::MAX / 2),
             blobs: OnceLock::new(),
         })
     }
@@ -120,9 +123,13 @@ impl Table {
         }
     }
 
-    /// Counts a block that is decoded for a read which has none beside it.
-    pub(super) fn count_apart(&self) {
-        self.apart.fetch_add(1, Relaxed);
+    /// Counts block `at`, which is decoded by itself, unless the one before was beside it: single
+    /// reads of rows that follow one another are a scan, too.
+    pub(super) fn count_single(&self, at: usize) {
+        let last = self.last_single.swap(at, Relaxed);
+        if last.abs_diff(at) > 1 {
+            self.apart.fetch_add(1, Relaxed);
+        }
     }
 
     /// Keeps the blob files that the table refers to for as long as the table. To be called once.
@@ -204,7 +211,7 @@ impl Table {
     /// Reads a data block for the cache.
     #[cold]
     pub(super) fn fill_cache(&self, table: &TableIndex, at: usize) -> Result<Arc<Block>> {
-        self.count_apart();
+        self.count_single(at);
         let block = Arc::new(self.read_block(table, &table.index.info(at))?);
         self.keep_in_memory(table, at, &block);
         Ok(block)

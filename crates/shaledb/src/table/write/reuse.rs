@@ -43,7 +43,7 @@ impl TableWriter {
         let blocks = self.meta.blocks + open + 1;
         let bytes = self.meta.raw_bytes + open * self.builder.size() as u64 + image as u64;
         made_here
-            && (image <= 2 * block_bytes || raw.block.entries() == 1)
+            && (2 * image <= 3 * block_bytes || raw.block.entries() == 1)
             && bytes >= blocks * block_bytes as u64 / 2
     }
 
