@@ -165,7 +165,10 @@ def verdicts() -> None:
     late = run.Ran("main.x", "timeout", "the time limit")
     assert main.judge(late, late, (one, one[:-2]), None).kind == "not run"
     left_out = {"main.x": "slow", "innodb.log_*": "of InnoDB"}
-    for test, out in [("main.x", True), ("main.xy", False), ("innodb.log_file", True), ("innodb.mvcc", False)]:
+    for test, out in [
+        ("main.x", True), ("main.xy", False), ("main.x,stmt", True), ("main.xy,stmt", False),
+        ("innodb.log_file", True), ("innodb.mvcc", False),
+    ]:
         assert main.is_left_out(test, left_out) is out, test
     checked += 2
 
