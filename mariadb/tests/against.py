@@ -173,6 +173,31 @@ def verdicts() -> None:
     checked += 2
 
 
+def blessed() -> None:
+    """The list has what the tests give now, keeps what was not run, and what varies to nothing at times."""
+    global checked
+    one, other = "select a from t;\na\n1\n", "select a from t;\na\n2\n"
+    mark = compare.mark(compare.compare(one, other))
+    given = {"new": (one, other), "gone": (one, one), "varies": (one, one), "known": (one, other)}
+    reasons = {
+        "main.gone": main.Reason(1, mark, "was so"), "main.varies": main.Reason(2, "varies", "at times"),
+        "main.known": main.Reason(1, mark, "so it is"), "main.not": main.Reason(3, mark, "not run"),
+    }
+    ran = []
+    for name, texts in given.items():
+        passed = run.Ran(f"main.{name}", "pass", "")
+        ran.append(main.judge(passed, passed, texts, reasons.get(passed.test)))
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "list"
+        file.write_text("# head\n")
+        main.bless(file, ran, reasons, {"main.slow": "is slow"})
+        assert file.read_text().splitlines() == [
+            "# head", "main.slow skip is slow", f"main.known 1 {mark} so it is", f"main.new 1 {mark} ?",
+            f"main.not 3 {mark} not run", "main.varies 2 varies at times",
+        ], file.read_text()
+    checked += 1
+
+
 def results() -> None:
     """What the driver prints is read."""
     global checked
@@ -260,6 +285,6 @@ def records() -> None:
     checked += 1
 
 
-for part in (classes, what_is_refused, files, verdicts, results, disabled, one_format, records):
+for part in (classes, what_is_refused, files, verdicts, blessed, results, disabled, one_format, records):
     part()
 print(f"{checked} checks")
