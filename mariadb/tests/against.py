@@ -69,6 +69,16 @@ def classes() -> None:
     # A statement over lines is one, and what the test was told of it is no difference of its own.
     gives("update t\nset a = 1;\nmysqltest: At line 3: query 'update t\nset a = 1' succeeded...\n",
           "update t\nset a = 1;\nERROR 23000: no\n", "rest")
+    # Where the test asked for an end at an error, the remark alone has it, and nothing behind it is lost.
+    failed = "mysqltest: In included file \"./a.inc\": \nincluded from ./a.test at line 8:\n" \
+        "At line 3: query 'create table t (a int)\n$options' failed: ER_"
+    cant, option = "CANT_CREATE_TABLE (1005): Can't (errno: 140 \"X\")\n", "X (1478): not 'Y'\n"
+    gives(f"{failed}{cant}{select}1\n", f"{failed}{cant}{select}1\n")
+    gives(f"{failed}{cant}{select}1\n", f"{failed}{cant}{select}2\n", "rest")
+    gives(f"{failed}{cant}{select}1\n", f"{failed}{option}{select}1\n", "rest")
+    gives(f"{failed}{cant}", "", "rest")
+    gives(f"mysqltest: At line 3: it has taken 17 s\n{select}1\n",
+          f"mysqltest: At line 3: it has taken 16 s\n{select}2\n", "rest")
 
 
 def what_is_refused() -> None:
