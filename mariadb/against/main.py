@@ -113,9 +113,8 @@ def judge(shale: run.Ran, innodb: run.Ran, texts: tuple[str, str], reason: Reaso
     bad = ("crash", "timeout", "lost")
     # A statement that is refused may leave the test nothing to go on with.
     if shale.how != innodb.how and (shale.how in bad or innodb.how in bad or not features):
-        differences.append(
-            compare.Difference("ended", "", "the end", f"{shale.how} {shale.why}", innodb.how)
-        )
+        end = shale.how if shale.how == "pass" else f"{shale.how} {shale.why}"
+        differences.append(compare.Difference("ended", "", "the end", end, innodb.how))
     outcome = Outcome(test, "equal", "", differences, features)
     kinds = {one.kind for one in differences}
     if "cascade" in kinds:

@@ -172,6 +172,11 @@ def verdicts() -> None:
         outcome = main.judge(run.Ran("main.x", how, ""), passed, (one, one), None)
         assert outcome.kind == "unexplained", (how, outcome)
         checked += 1
+    # The reason of a pass is how long it took, which is no difference.
+    crashed = run.Ran("main.x", "crash", "got signal 6")
+    marks = {main.judge(run.Ran("main.x", "pass", took), crashed, (one, one), None).why for took in "12"}
+    assert len(marks) == 1, marks
+    checked += 1
     late = run.Ran("main.x", "timeout", "the time limit")
     assert main.judge(late, late, (one, one[:-2]), None).kind == "not run"
     left_out = {"main.x": "slow", "innodb.log_*": "of InnoDB"}
