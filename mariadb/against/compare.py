@@ -98,6 +98,9 @@ SESSION = re.compile(
 DEADLOCK = re.compile(r"(try restarting transaction); deadlock: [^\n]*")
 # What is wrong with a text that MATCH is asked for, in each engine's words.
 PARSE = re.compile(r"(?<=ERROR 42000: syntax error)(, unexpected | in the text of MATCH )[^\n]*")
+# Where a remark of the driver tells its line, and how one on a query ends that has the error itself.
+AT_LINE = re.compile(r"(?:mysqltest: )?At line \d+: (query ')?")
+FAILED = re.compile(r"' failed: (\S+ \(\d+\): .*)$")
 # Numbers of the server's process and of statements.
 NUMBERS = re.compile(r"(#sql-[a-z]*-?)[0-9a-f]+-[0-9a-f]+|\b(Xid = )\d+")
 FOLDER = re.compile(r"(/dev/shm/shale-against-\d+|\S*/mariadb/against)/(SHALE|InnoDB)(/\d+)?\b")
@@ -126,18 +129,31 @@ def lines_of(text: str) -> list[str]:
     text = PARSE.sub("", NUMBERS.sub(r"\1\2N", DEADLOCK.sub(r"\1", text)))
     text = ENGINE.sub("ENGINE", SESSION.sub("ENGINE", FOLDER.sub("VARDIR", text)))
     lines = text.split("\n")
-    if "mysqltest: " not in text:
-        return lines
+    return without_remarks(lines) if "mysqltest: " in text else lines
+
+
+def without_remarks(lines: list[str]) -> list[str]:
+    """A remark begins with the files that the line is in, if any. One on a query may go over lines."""
     kept: list[str] = []
-    remark = False
+    files = query = False
     for line in lines:
-        # "query '...' failed with wrong errno ..." may go over lines. The error itself is beside it.
-        if line.startswith("mysqltest: At line") or line.startswith("mysqltest: In included file"):
-            remark = True
-        if remark:
-            remark = not (line.endswith("...") or line.endswith("'"))
+        at = AT_LINE.match(line) if files or line.startswith("mysqltest: At line ") else None
+        files = line.startswith("mysqltest: In included file") or (
+            files and line.startswith("included from ")
+        )
+        if at:
+            query = at.group(1) is not None
+        elif not query:
+            if not files:
+                kept.append(line)
             continue
-        kept.append(line)
+        if query:
+            # "query '...' failed with wrong errno ...": the error is beside it. Only where the test has
+            # asked for an end at any error it is not: "query '...' failed: ER_X (1): why".
+            failed = FAILED.search(line)
+            if failed:
+                kept.append(f"ERROR {failed.group(1)}")
+            query = not (failed or line.endswith(("...", "'")))
     return kept
 
 

@@ -69,6 +69,16 @@ def classes() -> None:
     # A statement over lines is one, and what the test was told of it is no difference of its own.
     gives("update t\nset a = 1;\nmysqltest: At line 3: query 'update t\nset a = 1' succeeded...\n",
           "update t\nset a = 1;\nERROR 23000: no\n", "rest")
+    # Where the test asked for an end at an error, the remark alone has it, and nothing behind it is lost.
+    failed = "mysqltest: In included file \"./a.inc\": \nincluded from ./a.test at line 8:\n" \
+        "At line 3: query 'create table t (a int)\n$options' failed: ER_"
+    cant, option = "CANT_CREATE_TABLE (1005): Can't (errno: 140 \"X\")\n", "X (1478): not 'Y'\n"
+    gives(f"{failed}{cant}{select}1\n", f"{failed}{cant}{select}1\n")
+    gives(f"{failed}{cant}{select}1\n", f"{failed}{cant}{select}2\n", "rest")
+    gives(f"{failed}{cant}{select}1\n", f"{failed}{option}{select}1\n", "rest")
+    gives(f"{failed}{cant}", "", "rest")
+    gives(f"mysqltest: At line 3: it has taken 17 s\n{select}1\n",
+          f"mysqltest: At line 3: it has taken 16 s\n{select}2\n", "rest")
 
 
 def what_is_refused() -> None:
@@ -162,12 +172,45 @@ def verdicts() -> None:
         outcome = main.judge(run.Ran("main.x", how, ""), passed, (one, one), None)
         assert outcome.kind == "unexplained", (how, outcome)
         checked += 1
+    # The reason of a pass is how long it took, which is no difference.
+    crashed = run.Ran("main.x", "crash", "got signal 6")
+    marks = {main.judge(run.Ran("main.x", "pass", took), crashed, (one, one), None).why for took in "12"}
+    assert len(marks) == 1, marks
+    checked += 1
     late = run.Ran("main.x", "timeout", "the time limit")
     assert main.judge(late, late, (one, one[:-2]), None).kind == "not run"
     left_out = {"main.x": "slow", "innodb.log_*": "of InnoDB"}
-    for test, out in [("main.x", True), ("main.xy", False), ("innodb.log_file", True), ("innodb.mvcc", False)]:
+    for test, out in [
+        ("main.x", True), ("main.xy", False), ("main.x,stmt", True), ("main.xy,stmt", False),
+        ("innodb.log_file", True), ("innodb.mvcc", False),
+    ]:
         assert main.is_left_out(test, left_out) is out, test
     checked += 2
+
+
+def blessed() -> None:
+    """The list has what the tests give now, keeps what was not run, and what varies to nothing at times."""
+    global checked
+    one, other = "select a from t;\na\n1\n", "select a from t;\na\n2\n"
+    mark = compare.mark(compare.compare(one, other))
+    given = {"new": (one, other), "gone": (one, one), "varies": (one, one), "known": (one, other)}
+    reasons = {
+        "main.gone": main.Reason(1, mark, "was so"), "main.varies": main.Reason(2, "varies", "at times"),
+        "main.known": main.Reason(1, mark, "so it is"), "main.not": main.Reason(3, mark, "not run"),
+    }
+    ran = []
+    for name, texts in given.items():
+        passed = run.Ran(f"main.{name}", "pass", "")
+        ran.append(main.judge(passed, passed, texts, reasons.get(passed.test)))
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "list"
+        file.write_text("# head\n")
+        main.bless(file, ran, reasons, {"main.slow": "is slow"})
+        assert file.read_text().splitlines() == [
+            "# head", "main.slow skip is slow", f"main.known 1 {mark} so it is", f"main.new 1 {mark} ?",
+            f"main.not 3 {mark} not run", "main.varies 2 varies at times",
+        ], file.read_text()
+    checked += 1
 
 
 def results() -> None:
@@ -257,6 +300,6 @@ def records() -> None:
     checked += 1
 
 
-for part in (classes, what_is_refused, files, verdicts, results, disabled, one_format, records):
+for part in (classes, what_is_refused, files, verdicts, blessed, results, disabled, one_format, records):
     part()
 print(f"{checked} checks")

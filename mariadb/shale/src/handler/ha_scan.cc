@@ -343,6 +343,8 @@ int ha_shale::finish_read(int error, uchar *) {
 int ha_shale::rnd_init(bool scan) {
   end_scan();
   scan_.has_shown_sequence = false;
+  // For performance_schema: under which index it counts changes of the rows, as with InnoDB.
+  active_index = table_share->primary_key;
   if (is_sequence()) return 0;
   if (!scan) try_semi_consistent_read(false);
   if (!scan) return 0;
@@ -352,6 +354,7 @@ int ha_shale::rnd_init(bool scan) {
 int ha_shale::rnd_end() {
   end_scan();
   scan_.index = nullptr;
+  active_index = MAX_KEY;
   return 0;
 }
 
