@@ -36,9 +36,11 @@ const READ_NANOS: f64 = 1_500.0;
 const READ_BYTE_NANOS: f64 = 0.15;
 /// What a block takes in a file beside its rows and the key in the index: its frame and its place.
 const BLOCK_BYTES: usize = 24;
-/// The last level is rewritten for another size if reads give back within so many seconds what
-/// that costs; and not for yet another one before that.
-pub const PAYS_WITHIN: f64 = 600.0;
+/// What a merge takes for a byte beside that, in nanoseconds.
+const MERGE_NANOS: f64 = 1.5;
+/// The last level is rewritten for another size only if reads give back within so many seconds what
+/// that costs.
+const PAYS_WITHIN: f64 = 600.0;
 /// Fewer bytes of blocks tell nothing.
 const SAMPLE_BYTES_MIN: usize = 24 << 10;
 
@@ -179,33 +181,53 @@ impl LevelBlocks {
         Some(SizeChoice { at, why })
     }
 
-    /// Whether what reads gain by another size pays for rewriting the tables that have another.
-    fn pays_rewrite(&self, choice: SizeChoice, price: &Price) -> bool {
-        let Some(costs) = &self.costs else { return false };
-        let read = |at| self.time(at, costs, price).0;
+    /// Nanoseconds a second that reads lose now since not all blocks are of each size; less than
+    /// nothing where they would lose by it.
+    pub fn losses(&self, price: &Price) -> [f64; SIZES.len()] {
+        let Some(costs) = &self.costs else { return [0.0; SIZES.len()] };
+        let read = [0, 1, 2].map(|at| self.time(at, costs, price).0);
         let all: u64 = self.tables.iter().map(|(_, bytes)| bytes).sum();
-        let (mut gain, mut bytes) = (0.0, 0.0);
-        for (at, (_, has)) in self.tables.iter().enumerate().filter(|(at, _)| *at != choice.at) {
-            let part = *has as f64 / all.max(1) as f64;
-            gain += part * (read(at) - read(choice.at));
-            bytes += *has as f64;
-        }
-        let window = &price.window;
+        let part = |at: usize| self.tables[at].1 as f64 / all.max(1) as f64;
+        let now: f64 = (0..SIZES.len()).map(|at| part(at) * read[at]).sum();
+        read.map(|with| if all == 0 { 0.0 } else { now - with })
+    }
+
+    /// Nanoseconds that it takes to rewrite all tables that have another size than this.
+    fn rewriting(&self, at: usize, price: &Price) -> f64 {
+        let Some(costs) = &self.costs else { return 0.0 };
+        let others = self.tables.iter().enumerate().filter(|(other, _)| *other != at);
+        let bytes: u64 = others.map(|(_, (_, bytes))| bytes).sum();
+        let (cost, window) = (&costs.0[at], &price.window);
         let storage = window.storage_nanos.max(window.storage_cpu_nanos * window.dilation);
-        let cost = &costs.0[choice.at];
-        let codec = (cost.compress + cost.decompress) * window.dilation;
-        let each = codec + WRITE_NANOS / f64::from(SIZES[choice.at]) + cost.ratio * storage;
-        price.short == Short::Nothing && bytes > 0.0 && gain * PAYS_WITHIN > bytes * each
+        let rows = MERGE_NANOS + WRITE_NANOS / f64::from(SIZES[at]);
+        let cpu = (cost.compress + cost.decompress + rows) * window.dilation;
+        bytes as f64 * (cpu + cost.ratio * storage)
     }
 }
 
 /// What is chosen for the levels of a tree at a price. What is in use stays unless another size is
 /// better by more than chance.
-pub fn choose(price: &Price, levels: &[LevelBlocks; LEVELS], before: &ChosenSizes) -> ChosenSizes {
+///
+/// `lost` is what reads have lost so far since not all blocks of the last level are of each size. It
+/// is rewritten for the size chosen once they have lost as much as that costs: so it costs no more
+/// than what not to do it has cost, however reads change.
+pub fn choose(
+    price: &Price,
+    levels: &[LevelBlocks; LEVELS],
+    before: &ChosenSizes,
+    lost: &[f64; SIZES.len()],
+) -> ChosenSizes {
     let chosen =
         std::array::from_fn(|level| levels[level].choose(level, before.levels[level], price));
-    let rewrites_last = chosen[LAST].is_some_and(|choice| levels[LAST].pays_rewrite(choice, price));
-    ChosenSizes { levels: chosen, rewrites_last }
+    let last = &levels[LAST];
+    let rewrites = |choice: SizeChoice| {
+        let cost = last.rewriting(choice.at, price);
+        let goes_on = before.rewrites() == Some(SIZES[choice.at]);
+        let gain = last.losses(price)[choice.at];
+        let pays = lost[choice.at] >= cost && gain * PAYS_WITHIN > cost;
+        cost > 0.0 && (goes_on || pays && price.short == Short::Nothing)
+    };
+    ChosenSizes { levels: chosen, rewrites_last: chosen[LAST].is_some_and(rewrites) }
 }
 
 #[cfg(test)]

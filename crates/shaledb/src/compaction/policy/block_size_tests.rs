@@ -32,7 +32,7 @@ fn last(ratios: [f64; 3], apart: f64, scanned: f64, written: f64) -> LevelBlocks
 fn chosen(level: usize, blocks: LevelBlocks, short: Short, before: ChosenSizes) -> ChosenSizes {
     let mut levels = [LevelBlocks::default(); LEVELS];
     levels[level] = blocks;
-    choose(&price(short), &levels, &before)
+    choose(&price(short), &levels, &before, &[f64::MAX; 3])
 }
 
 fn bytes(level: usize, blocks: LevelBlocks, short: Short) -> (u32, BlockWhy) {
@@ -105,7 +105,7 @@ fn a_way_to_the_device_is_as_long_for_small_blocks() {
     let slow = Price { window, ..price(Short::Nothing) };
     let mut levels = [LevelBlocks::default(); LEVELS];
     levels[LAST] = last(ALIKE, 1e4, 0.0, 0.0);
-    let chosen = choose(&slow, &levels, &ChosenSizes::default());
+    let chosen = choose(&slow, &levels, &ChosenSizes::default(), &[f64::MAX; 3]);
     assert_eq!(chosen.levels[LAST].map(|choice| SIZES[choice.at]), Some(16 << 10));
     assert_eq!(chosen.rewrites(), None);
 }
@@ -129,6 +129,25 @@ fn the_last_level_is_rewritten_where_reads_pay_for_it() {
     assert_eq!(rewrites(few, Short::Nothing), None, "they do not pay for a gigabyte");
     assert_eq!(rewrites(many, Short::Cpu), None, "there is no time");
     assert_eq!(rewrites(last(ALIKE, 0.0, 0.0, 0.0), Short::Nothing), None, "nobody reads");
+}
+
+#[test]
+fn it_is_rewritten_once_reads_have_lost_as_much_as_it_costs() {
+    let mut levels = [LevelBlocks::default(); LEVELS];
+    levels[LAST] = last(ALIKE, 1e4, 0.0, 0.0);
+    let price = price(Short::Nothing);
+    let [small, middle, large] = levels[LAST].losses(&price);
+    assert!(small > middle && middle > 0.0 && large == 0.0, "{small} {middle} {large}");
+    let cost = levels[LAST].rewriting(0, &price);
+    let after = |lost: f64, before| choose(&price, &levels, &before, &[lost, 0.0, f64::MAX]);
+    let before = ChosenSizes::default();
+    assert_eq!(after(0.9 * cost, before).rewrites(), None);
+    let begun = after(1.1 * cost, before);
+    assert_eq!(begun.rewrites(), Some(4 << 10));
+    // It goes on when what was lost has been forgotten, as long as something is left.
+    assert_eq!(after(0.0, begun).rewrites(), Some(4 << 10));
+    levels[LAST].tables = [(250_000, 1_000_000_000), (0, 0), (0, 0)];
+    assert_eq!(choose(&price, &levels, &begun, &[f64::MAX; 3]).rewrites(), None);
 }
 
 #[test]

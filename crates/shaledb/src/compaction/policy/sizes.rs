@@ -101,11 +101,6 @@ impl ChosenSizes {
         Some(SIZES[last.at])
     }
 
-    /// The same choice, but nothing is rewritten for it.
-    pub fn without_rewrite(self) -> ChosenSizes {
-        ChosenSizes { rewrites_last: false, ..self }
-    }
-
     /// What [`ChosenSizes::pack`] made.
     pub fn unpack(word: u64) -> ChosenSizes {
         let levels = std::array::from_fn(|level| {
@@ -215,7 +210,7 @@ mod tests {
         assert!(!sizes.wants_rewrite(&table(9, 1000, 4_000)), "they are as wanted");
         assert!(!sizes.wants_rewrite(&table(9, 4, 16_000)), "they are few");
         assert!(!BlockSizes { set: 2048, ..sizes }.wants_rewrite(&table(9, 1000, 16_000)));
-        let chosen = chosen.without_rewrite();
+        let chosen = ChosenSizes { rewrites_last: false, ..chosen };
         assert!(!BlockSizes { chosen, ..sizes }.wants_rewrite(&table(9, 1000, 16_000)));
     }
 }

@@ -10,7 +10,7 @@ use crate::compaction::policy::auto::{LevelLoad, Price};
 use crate::compaction::policy::block_size::{self, LevelBlocks, SizeCosts};
 use crate::compaction::policy::candidates::Way;
 use crate::compaction::policy::sizes::{ChosenSizes, SIZES, size_of};
-use crate::db::core::{Core, Rewrite, TreeCore};
+use crate::db::core::{Core, TreeCore};
 use crate::table::compress::Dictionary;
 use crate::table::meta::TableMeta;
 use crate::table::write::HeldOut;
@@ -74,12 +74,12 @@ impl Core {
     }
 
     /// Chooses anew how large blocks of a tree's levels are, by what is done with these each
-    /// second. Whether another choice has come of it.
+    /// second, for the `seconds` since that was done last. Whether another choice has come of it.
     pub fn choose_block_sizes(
         &self,
         tree: &TreeCore,
         loads: &[LevelLoad; LEVELS],
-        price: &Price,
+        (price, seconds): (&Price, f64),
     ) -> bool {
         let before = ChosenSizes::unpack(tree.chosen_sizes.load(Relaxed));
         if !tree.chooses_sizes() || is_settled(tree, loads, &before) {
@@ -96,17 +96,13 @@ impl Core {
                 tree.levels.lock().learned.studied_sizes(level, sizes);
             }
         }
-        let mut sizes = block_size::choose(price, &level_blocks(tree, loads), &before);
-        if let Some(bytes) = sizes.rewrites() {
-            let pause = (block_size::PAYS_WITHIN * 1e9) as u64;
-            let now = self.env.clock.now_nanos();
-            match tree.levels.lock().learned.may_rewrite(bytes, now, pause) {
-                Rewrite::No => sizes = sizes.without_rewrite(),
-                Rewrite::GoesOn => {}
-                Rewrite::Begins => {
-                    tree.rewrite_before.store(self.next_file.load(Relaxed), Relaxed);
-                }
-            }
+        let levels = level_blocks(tree, loads);
+        let losses = levels[LAST].losses(price).map(|nanos| nanos * seconds);
+        let lost = tree.levels.lock().learned.lose(losses);
+        let sizes = block_size::choose(price, &levels, &before, &lost);
+        if sizes.rewrites().is_some() && sizes.rewrites() != before.rewrites() {
+            tree.levels.lock().learned.forget_losses();
+            tree.rewrite_before.store(self.next_file.load(Relaxed), Relaxed);
         }
         if sizes != before {
             tracing::debug!(tree = tree.name, ?sizes, "sizes of blocks chosen");

@@ -53,7 +53,7 @@ fn read(db: &Db, tree: &Tree, (scanned, apart): (f64, f64), ratios: [f64; 3]) {
             (0..30).for_each(|_| _ = learned.look(reads, 1.0));
             learned.loads()
         };
-        db.core().choose_block_sizes(&tree.inner, &loads, &price());
+        db.core().choose_block_sizes(&tree.inner, &loads, (&price(), 1e4));
     };
     for _ in 0..20 {
         reads[LAST] = LevelReads { bytes: scanned + apart * block_bytes(tree) as f64, apart };
@@ -79,7 +79,7 @@ fn blocks_become_what_reads_want() {
         (scans, alike, 16),
     ];
     for (at, (reads, ratios, kib)) in cases.into_iter().enumerate() {
-        // Ten minutes later.
+        // Much later.
         tree.inner.levels.lock().learned = Learned::default();
         let written = db.stats().compact_bytes;
         read(&db, &tree, reads, ratios);
@@ -124,10 +124,10 @@ fn a_level_that_is_only_read_is_looked_at_once() {
     let known = || tree.inner.levels.lock().learned.blocks(LAST).0;
     assert_eq!(known(), None, "nothing was written");
     let mut loads = [LevelLoad::default(); LEVELS];
-    db.core().choose_block_sizes(&tree.inner, &loads, &price());
+    db.core().choose_block_sizes(&tree.inner, &loads, (&price(), 1e4));
     assert_eq!(known(), None, "nor read");
     loads[LAST].read = 1e6;
-    db.core().choose_block_sizes(&tree.inner, &loads, &price());
+    db.core().choose_block_sizes(&tree.inner, &loads, (&price(), 1e4));
     let SizeCosts([small, _, large]) = known().expect("it is large enough to tell");
     assert!(small.ratio > large.ratio && small.ratio < 1.03 * large.ratio, "{small:?} {large:?}");
     assert!(!tree.inner.levels.lock().learned.is_unknown_of_sizes(LAST));
@@ -140,7 +140,7 @@ fn what_is_set_stays() {
     db.compact().unwrap();
     let mut loads = [LevelLoad::default(); LEVELS];
     loads[LAST].read = 1e9;
-    assert!(!db.core().choose_block_sizes(&tree.inner, &loads, &price()));
+    assert!(!db.core().choose_block_sizes(&tree.inner, &loads, (&price(), 1e4)));
     assert!((1024..=2048).contains(&block_bytes(&tree)), "{}", block_bytes(&tree));
     let shown = db.stats().to_string();
     assert!(!shown.contains("blocks of"), "{shown}");

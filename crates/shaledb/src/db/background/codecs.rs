@@ -149,10 +149,10 @@ impl Core {
                 auto::price(window, before, &loads)
             });
         for (tree, load) in used.iter().zip(&loads) {
-            self.choose_codecs(tree, load, &price, (at_rest, rests));
+            self.choose_codecs(tree, load, (&price, seconds), (at_rest, rests));
         }
         for tree in idle.iter().filter(|_| changed) {
-            self.choose_codecs(tree, &tree_load(tree), &price, (at_rest, rests));
+            self.choose_codecs(tree, &tree_load(tree), (&price, seconds), (at_rest, rests));
         }
     }
 
@@ -160,7 +160,7 @@ impl Core {
         &self,
         tree: &TreeCore,
         load: &TreeLoad,
-        price: &Price,
+        (price, seconds): (&Price, f64),
         (at_rest, rests): (bool, bool),
     ) {
         let mut changed = false;
@@ -172,7 +172,7 @@ impl Core {
                 tree.chosen.store(chosen.pack(), Relaxed);
             }
         }
-        changed |= self.choose_block_sizes(tree, &load.levels, price);
+        changed |= self.choose_block_sizes(tree, &load.levels, (price, seconds));
         if changed && at_rest {
             // What was looked at with the choice before may have to be rewritten by this.
             self.sched.want_look(tree.id);

@@ -5,6 +5,7 @@ use crate::base::config::{Codec, LEVELS};
 use crate::compaction::policy::auto::{LEVEL_SECONDS, LevelLoad};
 use crate::compaction::policy::block_size::SizeCosts;
 use crate::compaction::policy::candidates::{Costs, index_of};
+use crate::compaction::policy::sizes::SIZES;
 use crate::table::compress::Dictionary;
 use crate::table::write::was_small;
 use std::sync::{Arc, Weak};
@@ -34,8 +35,8 @@ pub(crate) struct Learned {
     /// Bytes before compression of all tables that were written, now and at the last study.
     written: u64,
     studied_at: u64,
-    /// The size of blocks that the last level was rewritten for last, and since when.
-    rewritten: Option<(u32, u64)>,
+    /// Nanoseconds that reads have lost, for each size of blocks, since not all have it.
+    lost: [f64; SIZES.len()],
     /// How often the tree has got another dictionary, or none after one.
     dictionary_changes: u64,
 }
@@ -136,14 +137,6 @@ pub(crate) struct LevelReads {
     pub bytes: f64,
     /// How many of these were decoded for reads that had none beside them.
     pub apart: f64,
-}
-
-/// Whether the last level is rewritten for the size of its blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rewrite {
-    No,
-    GoesOn,
-    Begins,
 }
 
 impl Learned {
@@ -259,22 +252,18 @@ impl Learned {
         self.levels[level].asked_sizes = true;
     }
 
-    /// Whether the last level may be rewritten for blocks of so many bytes: it was for these last,
-    /// or for none within `pause` nanoseconds.
-    pub fn may_rewrite(&mut self, block_bytes: u32, now: u64, pause: u64) -> Rewrite {
-        match self.rewritten {
-            Some((bytes, since)) if now < since.saturating_add(pause) => {
-                if bytes == block_bytes {
-                    Rewrite::GoesOn
-                } else {
-                    Rewrite::No
-                }
-            }
-            _ => {
-                self.rewritten = Some((block_bytes, now));
-                Rewrite::Begins
-            }
+    /// Adds what reads have lost, for each size, since not all blocks of the last level are of it.
+    /// Answers with all of it since the last level was rewritten.
+    pub fn lose(&mut self, nanos: [f64; SIZES.len()]) -> [f64; SIZES.len()] {
+        for (lost, nanos) in self.lost.iter_mut().zip(nanos) {
+            *lost = (*lost + nanos).max(0.0);
         }
+        self.lost
+    }
+
+    /// The last level is rewritten.
+    pub fn forget_losses(&mut self) {
+        self.lost = [0.0; SIZES.len()];
     }
 
     /// Notes what blocks of each size would do to the data of a level.

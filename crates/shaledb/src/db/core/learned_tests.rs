@@ -78,14 +78,13 @@ fn a_tree_that_grows_is_studied_again() {
 }
 
 #[test]
-fn a_level_is_not_rewritten_to_and_fro() {
+fn what_reads_lose_adds_up_and_is_never_a_gain() {
     let mut learned = Learned::default();
-    assert_eq!(learned.may_rewrite(4096, 10, 100), Rewrite::Begins);
-    assert_eq!(learned.may_rewrite(4096, 50, 100), Rewrite::GoesOn);
-    assert_eq!(learned.may_rewrite(16_384, 60, 100), Rewrite::No);
-    assert_eq!(learned.may_rewrite(16_384, 110, 100), Rewrite::Begins, "that is long ago");
-    assert_eq!(learned.may_rewrite(4096, 120, 100), Rewrite::No);
-    assert_eq!(learned.may_rewrite(16_384, 210, 100), Rewrite::Begins, "others have come since");
+    assert_eq!(learned.lose([5.0, 0.0, -3.0]), [5.0, 0.0, 0.0]);
+    assert_eq!(learned.lose([5.0, 1.0, 2.0]), [10.0, 1.0, 2.0]);
+    assert_eq!(learned.lose([-4.0, -2.0, 0.0]), [6.0, 0.0, 2.0], "reads have changed");
+    learned.forget_losses();
+    assert_eq!(learned.lose([0.0; 3]), [0.0; 3]);
 }
 
 #[test]
