@@ -217,8 +217,8 @@ bool ha_shale::changes_one_row(uint number) const {
 }
 
 // Whether the statement has no other way than this index: it reads one table, by an index that it
-// names itself, and without anything that could go by groups. How many rows a range has then decides
-// nothing but what is shown of the plan.
+// names itself, and without anything that could go by groups. Then how many rows a range has
+// decides nothing but what is shown of the plan.
 static bool is_only_way(THD *thd, TABLE *table, uint number) {
   LEX *lex = thd->lex;
   st_select_lex *select = lex->first_select_lex();

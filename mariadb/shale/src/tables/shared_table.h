@@ -85,9 +85,9 @@ class SharedTable {
   Error links(std::shared_ptr<const Links> *found);
 
   // What others are to write beside the table's own trees.
-  alignas(64) Building building;
+  alignas(64) Building building{};
 
-  alignas(64) TableCounts counts;
+  alignas(64) TableCounts counts{};
   // For the query cache.
   alignas(64) const std::shared_ptr<Changes> changes = std::make_shared<Changes>();
 

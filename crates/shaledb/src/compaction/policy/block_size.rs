@@ -208,9 +208,9 @@ impl LevelBlocks {
 /// What is chosen for the levels of a tree at a price. What is in use stays unless another size is
 /// better by more than chance.
 ///
-/// `lost` is what reads have lost so far since not all blocks of the last level are of each size. It
-/// is rewritten for the size chosen once they have lost as much as that costs: so it costs no more
-/// than what not to do it has cost, however reads change.
+/// `lost` is what reads have lost so far since not all blocks of the last level are of each size.
+/// It is rewritten for the size chosen once they have lost as much as that costs: so it costs no
+/// more than what not to do it has cost, however reads change.
 pub fn choose(
     price: &Price,
     levels: &[LevelBlocks; LEVELS],

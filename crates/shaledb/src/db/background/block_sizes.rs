@@ -82,7 +82,7 @@ impl Core {
         (price, seconds): (&Price, f64),
     ) -> bool {
         let before = ChosenSizes::unpack(tree.chosen_sizes.load(Relaxed));
-        if !tree.chooses_sizes() || is_settled(tree, loads, &before) {
+        if !tree.chooses_sizes() || needs_nothing(tree, loads, &before) {
             return false;
         }
         for (level, _) in loads.iter().enumerate().filter(|(_, load)| load.read > 0.0) {
@@ -114,7 +114,7 @@ impl Core {
 
 /// Whether nothing is done with a tree, and nothing is to be chosen for it: of thousands of trees
 /// most are so.
-fn is_settled(tree: &TreeCore, loads: &[LevelLoad; LEVELS], before: &ChosenSizes) -> bool {
+fn needs_nothing(tree: &TreeCore, loads: &[LevelLoad; LEVELS], before: &ChosenSizes) -> bool {
     let is_idle = loads.iter().all(|load| load.read + load.written <= 0.0);
     let known = || tree.levels.lock().learned.blocks(LAST).0.is_some();
     is_idle && before.rewrites().is_none() && (before.has_last() || !known())
