@@ -226,17 +226,21 @@ static bool is_only_way(THD *thd, TABLE *table, uint number) {
   for (key_map *way : ways) {
     if (!way->is_set(number) || way->bits_set() != 1) return false;
   }
-  const bool shown = lex->describe != 0 || lex->analyze_stmt ||
+  const bool shown = lex->describe != 0 || lex->analyze_stmt || thd->trace_started() ||
                      (thd->variables.log_slow_verbosity & LOG_SLOW_VERBOSITY_EXPLAIN) != 0;
+  // A statement that seems to read too many rows is refused (max_join_size).
+  const bool any_size = (thd->variables.option_bits & OPTION_BIG_SELECTS) != 0;
   const bool alone = lex->query_tables != nullptr && lex->query_tables->next_global == nullptr &&
                      lex->all_selects_list == select && select->next_select_in_list() == nullptr;
   const bool grouped = select->group_list.elements != 0 || select->agg_func_used() ||
                        (select->options & SELECT_DISTINCT) != 0;
-  return table->force_index && table->force_index_order && alone && !shown && !grouped;
+  return table->force_index && table->force_index_order && alone && any_size && !shown &&
+         !grouped;
 }
 
 // How many rows a range of an index usually has, by its statistics: a third of those with the same
-// first columns, if it is narrower than these. So it is smaller than all of those, as it is.
+// first columns, if it is narrower than these, and a thousandth of the table at most. So several
+// ranges are less than those with the same first columns, and than the whole index, as they are.
 static ha_rows usual_rows(const KEY &key, const ha_rows all, const key_range *low,
                           const key_range *high) {
   uint equal = 0, bounds = std::max(low == nullptr ? 0 : my_count_bits(low->keypart_map),
@@ -248,9 +252,9 @@ static ha_rows usual_rows(const KEY &key, const ha_rows all, const key_range *lo
     if (memcmp(low->key + at, high->key + at, length) != 0) break;
     at += length;
   }
-  const double rows =
-      equal == 0 ? static_cast<double>(all) : key.actual_rec_per_key(equal - 1);
-  return std::max<ha_rows>(static_cast<ha_rows>(equal < bounds ? rows / 3 : rows), 1);
+  const double most = static_cast<double>(all) / 1000;
+  const double same = equal == 0 ? most : std::min<double>(key.actual_rec_per_key(equal - 1), most);
+  return std::max<ha_rows>(static_cast<ha_rows>(equal < bounds ? same / 3 : same), 1);
 }
 
 ha_rows ha_shale::records_in_range(uint number, const key_range *low, const key_range *high,

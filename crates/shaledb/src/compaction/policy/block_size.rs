@@ -15,7 +15,7 @@
 use super::auto::{LevelLoad, Price, READ_WEIGHT, Short};
 use super::candidates::{Cost, USUAL, Way, index_of};
 use super::levels::LAST;
-use super::sizes::{BlockWhy, ChosenSizes, LARGEST, SIZES, SizeChoice, size_of};
+use super::sizes::{BlockWhy, ChosenSizes, LARGEST, SIZES, SizeChoice, full_bytes};
 use crate::base::config::LEVELS;
 use crate::fs::Clock;
 use crate::table::compress::{Compressor, Dictionary, decompress_with};
@@ -110,31 +110,34 @@ pub struct LevelBlocks {
     pub load: LevelLoad,
     /// How many blocks are decoded each second for reads that go on with none beside it.
     pub apart: f64,
-    /// Of its tables whose blocks are of each size: how many blocks they have, and their bytes
-    /// before compression.
-    pub tables: [(u64, u64); SIZES.len()],
+    /// Bytes of its tables whose blocks are of each size, before compression.
+    pub tables: [u64; SIZES.len()],
+    /// Bytes of those whose blocks are of any other.
+    pub others: [u64; SIZES.len()],
+    /// Bytes of a block on average.
+    pub block_bytes: f64,
+    /// Bytes of a row on average.
+    pub row_bytes: f64,
+    /// Bytes of tables that are still to be rewritten by what was decided before.
+    pub pending: u64,
 }
 
 impl LevelBlocks {
-    /// Bytes of a block before compression, on average.
-    fn block_bytes(&self) -> f64 {
-        let (blocks, bytes) = self.tables.iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        bytes as f64 / blocks.max(1) as f64
-    }
-
     /// Nanoseconds a second that reads and writes take with blocks of a size.
     fn time(&self, at: usize, costs: &SizeCosts, price: &Price) -> (f64, f64) {
-        let (cost, size, window) = (&costs.0[at], f64::from(SIZES[at]), &price.window);
+        let (cost, window) = (&costs.0[at], &price.window);
+        let size = full_bytes(at, self.row_bytes);
         let storage = match price.short {
             Short::Storage => window.storage_nanos,
             _ => window.storage_cpu_nanos * window.dilation,
         };
         let codec = (cost.compress + cost.decompress + WRITE_NANOS / size) * window.dilation;
         let write = codec + cost.ratio * (storage + price.worth);
-        let now = self.block_bytes();
+        let now = self.block_bytes;
+        let nearest = SIZES.iter().position(|size| now <= f64::from(*size)).unwrap_or(LARGEST);
         // What it takes to read a stored byte, and to get to the block that it is in.
         let stored = window.user_read_nanos.min(READ_BYTE_NANOS);
-        let way = (window.user_read_nanos - stored) * now * costs.0[size_of(now)].ratio;
+        let way = (window.user_read_nanos - stored) * now * costs.0[nearest].ratio;
         let byte = cost.decompress * window.dilation + cost.ratio * stored;
         let block = READ_NANOS * window.dilation;
         let scanned = (self.load.read - self.apart * now).max(0.0);
@@ -168,6 +171,8 @@ impl LevelBlocks {
         }
         let total = |at: usize| self.total(at, costs, price);
         let best = (0..SIZES.len())
+            // Of those that are as good, as for rows that fill a block, the largest.
+            .rev()
             .filter(|at| is_small(*at, READ_RATIO))
             .min_by(|a, b| total(*a).total_cmp(&total(*b)))
             .unwrap_or(LARGEST);
@@ -186,8 +191,8 @@ impl LevelBlocks {
     pub fn losses(&self, price: &Price) -> [f64; SIZES.len()] {
         let Some(costs) = &self.costs else { return [0.0; SIZES.len()] };
         let read = [0, 1, 2].map(|at| self.time(at, costs, price).0);
-        let all: u64 = self.tables.iter().map(|(_, bytes)| bytes).sum();
-        let part = |at: usize| self.tables[at].1 as f64 / all.max(1) as f64;
+        let all: u64 = self.tables.iter().sum();
+        let part = |at: usize| self.tables[at] as f64 / all.max(1) as f64;
         let now: f64 = (0..SIZES.len()).map(|at| part(at) * read[at]).sum();
         read.map(|with| if all == 0 { 0.0 } else { now - with })
     }
@@ -195,18 +200,16 @@ impl LevelBlocks {
     /// Nanoseconds that it takes to rewrite all tables that have another size than this.
     fn rewriting(&self, at: usize, price: &Price) -> f64 {
         let Some(costs) = &self.costs else { return 0.0 };
-        let others = self.tables.iter().enumerate().filter(|(other, _)| *other != at);
-        let bytes: u64 = others.map(|(_, (_, bytes))| bytes).sum();
         let (cost, window) = (&costs.0[at], &price.window);
         let storage = window.storage_nanos.max(window.storage_cpu_nanos * window.dilation);
         let rows = MERGE_NANOS + WRITE_NANOS / f64::from(SIZES[at]);
         let cpu = (cost.compress + cost.decompress + rows) * window.dilation;
-        bytes as f64 * (cpu + cost.ratio * storage)
+        self.others[at] as f64 * (cpu + cost.ratio * storage)
     }
 }
 
 /// What is chosen for the levels of a tree at a price. What is in use stays unless another size is
-/// better by more than chance.
+/// better by more than chance. And whether the last level is to be rewritten by a new decision.
 ///
 /// `lost` is what reads have lost so far since not all blocks of the last level are of each size.
 /// It is rewritten for the size chosen once they have lost as much as that costs: so it costs no
@@ -216,18 +219,20 @@ pub fn choose(
     levels: &[LevelBlocks; LEVELS],
     before: &ChosenSizes,
     lost: &[f64; SIZES.len()],
-) -> ChosenSizes {
+) -> (ChosenSizes, bool) {
     let chosen =
         std::array::from_fn(|level| levels[level].choose(level, before.levels[level], price));
     let last = &levels[LAST];
-    let rewrites = |choice: SizeChoice| {
+    let pays = |choice: SizeChoice| {
         let cost = last.rewriting(choice.at, price);
-        let goes_on = before.rewrites() == Some(SIZES[choice.at]);
         let gain = last.losses(price)[choice.at];
-        let pays = lost[choice.at] >= cost && gain * PAYS_WITHIN > cost;
-        cost > 0.0 && (goes_on || pays && price.short == Short::Nothing)
+        let is_enough = lost[choice.at] >= cost && gain * PAYS_WITHIN > cost;
+        cost > 0.0 && is_enough && price.short == Short::Nothing
     };
-    ChosenSizes { levels: chosen, rewrites_last: chosen[LAST].is_some_and(rewrites) }
+    let choice: Option<SizeChoice> = chosen[LAST];
+    let goes_on = last.pending > 0 && choice.map(|c| SIZES[c.at]) == before.rewrites();
+    let begins = !goes_on && choice.is_some_and(pays);
+    (ChosenSizes { levels: chosen, rewrites_last: goes_on || begins }, begins)
 }
 
 #[cfg(test)]

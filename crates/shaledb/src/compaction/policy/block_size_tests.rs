@@ -25,14 +25,24 @@ fn price(short: Short) -> Price {
 /// look-ups, so many bytes by scans, and so many bytes are written.
 fn last(ratios: [f64; 3], apart: f64, scanned: f64, written: f64) -> LevelBlocks {
     let load = LevelLoad { written, read: apart * 16e3 + scanned };
-    let tables = [(0, 0), (0, 0), (62_500, 1_000_000_000)];
-    LevelBlocks { costs: Some(costs(ratios)), load, apart, tables }
+    let level = LevelBlocks { costs: Some(costs(ratios)), load, apart, ..LevelBlocks::default() };
+    of_blocks([0, 0, 1_000_000_000], level)
+}
+
+/// The same with so many bytes in blocks of each size.
+fn of_blocks(tables: [u64; 3], level: LevelBlocks) -> LevelBlocks {
+    let all: u64 = tables.iter().sum();
+    let blocks: f64 =
+        tables.iter().zip(SIZES).map(|(has, size)| *has as f64 / f64::from(size)).sum();
+    let others = tables.map(|has| all - has);
+    let block_bytes = all as f64 / blocks * 16e3 / 16_384.0;
+    LevelBlocks { tables, others, block_bytes, row_bytes: 270.0, ..level }
 }
 
 fn chosen(level: usize, blocks: LevelBlocks, short: Short, before: ChosenSizes) -> ChosenSizes {
     let mut levels = [LevelBlocks::default(); LEVELS];
     levels[level] = blocks;
-    choose(&price(short), &levels, &before, &[f64::MAX; 3])
+    choose(&price(short), &levels, &before, &[f64::MAX; 3]).0
 }
 
 fn bytes(level: usize, blocks: LevelBlocks, short: Short) -> (u32, BlockWhy) {
@@ -105,7 +115,7 @@ fn a_way_to_the_device_is_as_long_for_small_blocks() {
     let slow = Price { window, ..price(Short::Nothing) };
     let mut levels = [LevelBlocks::default(); LEVELS];
     levels[LAST] = last(ALIKE, 1e4, 0.0, 0.0);
-    let chosen = choose(&slow, &levels, &ChosenSizes::default(), &[f64::MAX; 3]);
+    let (chosen, _) = choose(&slow, &levels, &ChosenSizes::default(), &[f64::MAX; 3]);
     assert_eq!(chosen.levels[LAST].map(|choice| SIZES[choice.at]), Some(16 << 10));
     assert_eq!(chosen.rewrites(), None);
 }
@@ -117,14 +127,19 @@ fn the_last_level_is_rewritten_where_reads_pay_for_it() {
     let many = last(ALIKE, 1e4, 0.0, 0.0);
     assert_eq!(rewrites(many, Short::Nothing), Some(4 << 10));
     // Also when most of it has been.
-    let tables = [(225_000, 900_000_000), (0, 0), (6_250, 100_000_000)];
     let load = LevelLoad { written: 0.0, read: 1e4 * 4.3e3 };
-    let most = LevelBlocks { tables, load, ..many };
+    let most = of_blocks([900_000_000, 0, 100_000_000], LevelBlocks { load, ..many });
     assert_eq!(rewrites(most, Short::Nothing), Some(4 << 10));
-    let tables = [(250_000, 1_000_000_000), (0, 0), (0, 0)];
     let load = LevelLoad { written: 0.0, read: 1e4 * 4e3 };
-    let done = LevelBlocks { tables, load, ..many };
+    let done = of_blocks([1_000_000_000, 0, 0], LevelBlocks { load, ..many });
     assert_eq!(rewrites(done, Short::Nothing), None);
+    // A row fills a block of any size.
+    let costs = Some(SizeCosts([costs(ALIKE).0[0]; 3]));
+    let (row_bytes, block_bytes, others) = (20e3, 20e3, [0; 3]);
+    let large = LevelBlocks { costs, row_bytes, block_bytes, others, ..many };
+    let chosen_for = chosen(LAST, large, Short::Nothing, ChosenSizes::default());
+    assert_eq!((chosen_for.rewrites(), large.losses(&price(Short::Nothing))), (None, [0.0; 3]));
+    assert_eq!(chosen_for.levels[LAST].map(|choice| SIZES[choice.at]), Some(16 << 10));
     let few = last(ALIKE, 100.0, 0.0, 0.0);
     assert_eq!(rewrites(few, Short::Nothing), None, "they do not pay for a gigabyte");
     assert_eq!(rewrites(many, Short::Cpu), None, "there is no time");
@@ -139,15 +154,19 @@ fn it_is_rewritten_once_reads_have_lost_as_much_as_it_costs() {
     let [small, middle, large] = levels[LAST].losses(&price);
     assert!(small > middle && middle > 0.0 && large == 0.0, "{small} {middle} {large}");
     let cost = levels[LAST].rewriting(0, &price);
-    let after = |lost: f64, before| choose(&price, &levels, &before, &[lost, 0.0, f64::MAX]);
-    let before = ChosenSizes::default();
-    assert_eq!(after(0.9 * cost, before).rewrites(), None);
-    let begun = after(1.1 * cost, before);
-    assert_eq!(begun.rewrites(), Some(4 << 10));
-    // It goes on when what was lost has been forgotten, as long as something is left.
-    assert_eq!(after(0.0, begun).rewrites(), Some(4 << 10));
-    levels[LAST].tables = [(250_000, 1_000_000_000), (0, 0), (0, 0)];
-    assert_eq!(choose(&price, &levels, &begun, &[f64::MAX; 3]).rewrites(), None);
+    let none = ChosenSizes::default();
+    let before = choose(&price, &levels, &none, &[0.9 * cost, 0.0, f64::MAX]);
+    assert_eq!((before.0.rewrites(), before.1), (None, false));
+    let (begun, begins) = choose(&price, &levels, &none, &[1.1 * cost, 0.0, f64::MAX]);
+    assert_eq!((begun.rewrites(), begins), (Some(4 << 10), true));
+    // It goes on when what was lost has been forgotten, as long as some of it is left.
+    levels[LAST].pending = 1;
+    let goes_on = choose(&price, &levels, &begun, &[0.0; 3]);
+    assert_eq!((goes_on.0.rewrites(), goes_on.1), (Some(4 << 10), false));
+    // What has come since has to pay for itself.
+    levels[LAST].pending = 0;
+    assert_eq!(choose(&price, &levels, &begun, &[0.0; 3]).0.rewrites(), None);
+    assert!(choose(&price, &levels, &begun, &[f64::MAX; 3]).1);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::base::config::LEVELS;
 use crate::table::meta::{FileId, TableMeta};
+use std::sync::Arc;
 
 /// What is chosen from, in bytes before compression.
 pub const SIZES: [u32; 3] = [4 << 10, 8 << 10, 16 << 10];
@@ -10,9 +11,11 @@ pub(super) const LARGEST: usize = SIZES.len() - 1;
 
 /// How many blocks of a level tell what was chosen for it.
 const BLOCKS_TELL: u64 = 64;
-/// Blocks of a size have at most so many times as many bytes, as a table's blocks are seldom quite
-/// full, and a large row has a block of its own.
-const OF_SIZE: f64 = 1.4;
+/// Blocks that are so many times as large as a size makes them, or as small, are of another one:
+/// they are seldom quite full.
+const OTHER_SIZE: f64 = 1.4;
+/// Of so few blocks the last, which is short, would count.
+const FEW: u64 = 4;
 
 /// Why blocks of a level have their size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,10 +70,16 @@ pub struct ChosenSizes {
 }
 
 impl ChosenSizes {
-    /// What was chosen before, by how many blocks the last level has and their bytes. Large ones
+    /// What was chosen before, by the tables of the last level: what most of it has. Large blocks
     /// tell nothing, since everything begins with these.
-    pub fn of_last((blocks, raw_bytes): (u64, u64)) -> ChosenSizes {
-        let at = size_of(raw_bytes as f64 / blocks.max(1) as f64);
+    pub fn of_last<'a>(tables: impl Iterator<Item = &'a Arc<TableMeta>>) -> ChosenSizes {
+        let mut bytes = [0; SIZES.len()];
+        let mut blocks = 0;
+        for table in tables {
+            blocks += table.blocks;
+            bytes[size_of(table)] += table.raw_bytes;
+        }
+        let at = (0..SIZES.len()).max_by_key(|at| bytes[*at]).unwrap_or(LARGEST);
         let mut sizes = ChosenSizes::default();
         if blocks >= BLOCKS_TELL && at < LARGEST {
             sizes.levels[LEVELS - 1] = Some(SizeChoice { at, why: BlockWhy::Unread });
@@ -138,19 +147,32 @@ impl BlockSizes {
 
     /// Whether a table of the last level is to be rewritten for the size of its blocks.
     pub fn wants_rewrite(&self, table: &TableMeta) -> bool {
-        let rewrites = self.chosen.rewrites().filter(|_| self.set == 0);
-        rewrites.is_some_and(|bytes| {
-            // Of a few blocks the last, which is short, would count.
-            table.blocks > 4
-                && table.id < self.rewrite_before
-                && SIZES[size_of(table.raw_bytes as f64 / table.blocks as f64)] != bytes
-        })
+        self.set == 0
+            && self.chosen.rewrites_last
+            && table.id < self.rewrite_before
+            && self.chosen.levels[LEVELS - 1].is_some_and(|choice| is_other(table, choice.at))
     }
 }
 
-/// The size, as its place in [`SIZES`], of blocks that have so many bytes on average.
-pub fn size_of(bytes: f64) -> usize {
-    SIZES.iter().position(|size| bytes <= OF_SIZE * f64::from(*size)).unwrap_or(LARGEST)
+/// The bytes of blocks that are full of rows of this length: as many as fit, one at least.
+pub(super) fn full_bytes(at: usize, row_bytes: f64) -> f64 {
+    let size = f64::from(SIZES[at]);
+    if row_bytes < 1.0 { size } else { row_bytes * (size / row_bytes).floor().max(1.0) }
+}
+
+/// Whether the blocks of a table are of another size than this.
+pub fn is_other(table: &TableMeta, at: usize) -> bool {
+    let mean = table.raw_bytes as f64 / table.blocks.max(1) as f64;
+    let full = full_bytes(at, table.raw_bytes as f64 / table.entries.max(1) as f64);
+    table.blocks > FEW && (mean > OTHER_SIZE * full || mean * OTHER_SIZE < full)
+}
+
+/// The size that the blocks of a table are of, as its place in [`SIZES`]; of several, the largest.
+pub fn size_of(table: &TableMeta) -> usize {
+    let mean = table.raw_bytes as f64 / table.blocks.max(1) as f64;
+    let nearest = || SIZES.iter().position(|size| mean <= OTHER_SIZE * f64::from(*size));
+    let of = (0..SIZES.len()).rev().find(|at| !is_other(table, *at));
+    of.or_else(nearest).unwrap_or(LARGEST)
 }
 
 #[cfg(test)]
@@ -171,25 +193,45 @@ mod tests {
         }
     }
 
+    /// A table of blocks of so many bytes, with rows of as many.
+    fn table(id: FileId, blocks: u64, bytes: u64, row_bytes: u64) -> TableMeta {
+        let raw_bytes = blocks * bytes;
+        TableMeta { id, blocks, raw_bytes, entries: raw_bytes / row_bytes, ..TableMeta::default() }
+    }
+
     #[test]
     fn the_last_level_tells_what_was_chosen() {
-        let of = |blocks: u64, bytes: u64| {
-            let chosen = ChosenSizes::of_last((blocks, blocks * bytes));
+        let of = |tables: &[(u64, u64, u64)]| {
+            let table = |&(blocks, bytes, row): &(u64, u64, u64)| table(1, blocks, bytes, row);
+            let tables: Vec<_> = tables.iter().map(|one| Arc::new(table(one))).collect();
+            let chosen = ChosenSizes::of_last(tables.iter());
             BlockSizes { chosen, ..BlockSizes::default() }.of(LEVELS - 1)
         };
-        assert_eq!(of(1000, 3_900), (4 << 10, BlockWhy::Unread));
-        assert_eq!(of(1000, 7_900).0, 8 << 10);
-        for (blocks, bytes) in [(1000, 16_100), (1000, 100_000), (3, 3_900), (0, 0)] {
-            assert_eq!(of(blocks, bytes), (16 << 10, BlockWhy::Unmeasured), "{blocks} {bytes}");
+        assert_eq!(of(&[(1000, 3_900, 270)]), (4 << 10, BlockWhy::Unread));
+        assert_eq!(of(&[(1000, 7_900, 270)]).0, 8 << 10);
+        // Half of it has been rewritten.
+        assert_eq!(of(&[(410, 4_000, 270), (100, 16_000, 270)]).0, 4 << 10);
+        let large = [(1000, 16_100, 270), (1000, 100_000, 100_000), (1000, 9_500, 9_500)];
+        for other in large.into_iter().chain([(3, 3_900, 270), (0, 0, 1)]) {
+            assert_eq!(of(&[other]), (16 << 10, BlockWhy::Unmeasured), "{other:?}");
         }
     }
 
     #[test]
-    fn blocks_are_of_the_size_that_they_nearly_have() {
-        for (bytes, at) in
-            [(1_000.0, 0), (5_700.0, 0), (5_800.0, 1), (11_400.0, 1), (12_000.0, 2), (1e6, 2)]
-        {
-            assert_eq!(size_of(bytes), at, "{bytes}");
+    fn blocks_are_of_the_sizes_that_would_make_them_so() {
+        for (bytes, row, of) in [
+            (4_000, 270, [true, false, false]),
+            (3_500, 270, [true, false, false]),
+            (8_000, 270, [false, true, false]),
+            (16_000, 270, [false, false, true]),
+            // In each of the first two a row has a block of its own.
+            (6_000, 6_000, [true, true, false]),
+            (12_000, 6_000, [false, false, true]),
+            (10_000, 10_000, [true, true, true]),
+            (50_000, 50_000, [true, true, true]),
+        ] {
+            let found = [0, 1, 2].map(|at| !is_other(&table(1, 1000, bytes, row), at));
+            assert_eq!(found, of, "{bytes} {row}");
         }
     }
 
@@ -199,18 +241,14 @@ mod tests {
         chosen.levels[LEVELS - 1] = Some(SizeChoice { at: 0, why: BlockWhy::LookedUp });
         chosen.rewrites_last = true;
         let sizes = BlockSizes { set: 0, chosen, rewrite_before: 10 };
-        let table = |id, blocks, bytes| TableMeta {
-            id,
-            blocks,
-            raw_bytes: blocks * bytes,
-            ..TableMeta::default()
-        };
-        assert!(sizes.wants_rewrite(&table(9, 1000, 16_000)), "its blocks are large");
-        assert!(!sizes.wants_rewrite(&table(10, 1000, 16_000)), "it is new: its rows are large");
-        assert!(!sizes.wants_rewrite(&table(9, 1000, 4_000)), "they are as wanted");
-        assert!(!sizes.wants_rewrite(&table(9, 4, 16_000)), "they are few");
-        assert!(!BlockSizes { set: 2048, ..sizes }.wants_rewrite(&table(9, 1000, 16_000)));
+        let large = table(9, 1000, 16_000, 270);
+        assert!(sizes.wants_rewrite(&large));
+        assert!(!sizes.wants_rewrite(&table(10, 1000, 16_000, 270)), "it is new");
+        assert!(!sizes.wants_rewrite(&table(9, 1000, 4_000, 270)), "they are as wanted");
+        assert!(!sizes.wants_rewrite(&table(9, 1000, 16_000, 16_000)), "rows are as large");
+        assert!(!sizes.wants_rewrite(&table(9, 4, 16_000, 270)), "they are few");
+        assert!(!BlockSizes { set: 2048, ..sizes }.wants_rewrite(&large));
         let chosen = ChosenSizes { rewrites_last: false, ..chosen };
-        assert!(!BlockSizes { chosen, ..sizes }.wants_rewrite(&table(9, 1000, 16_000)));
+        assert!(!BlockSizes { chosen, ..sizes }.wants_rewrite(&large));
     }
 }

@@ -9,12 +9,13 @@ use crate::compaction::policy::LAST;
 use crate::compaction::policy::auto::{LevelLoad, Price};
 use crate::compaction::policy::block_size::{self, LevelBlocks, SizeCosts};
 use crate::compaction::policy::candidates::Way;
-use crate::compaction::policy::sizes::{ChosenSizes, SIZES, size_of};
-use crate::db::core::{Core, TreeCore};
+use crate::compaction::policy::sizes::{BlockSizes, ChosenSizes, SIZES, is_other, size_of};
+use crate::db::core::{Core, Learned, TreeCore};
 use crate::table::compress::Dictionary;
 use crate::table::meta::TableMeta;
 use crate::table::write::HeldOut;
 use crate::table::{Probed, TableDictionary};
+use crate::version::Version;
 
 /// How many pieces of a table that is there are looked at.
 const PIECES: usize = 16;
@@ -81,8 +82,7 @@ impl Core {
         loads: &[LevelLoad; LEVELS],
         (price, seconds): (&Price, f64),
     ) -> bool {
-        let before = ChosenSizes::unpack(tree.chosen_sizes.load(Relaxed));
-        if !tree.chooses_sizes() || needs_nothing(tree, loads, &before) {
+        if !tree.chooses_sizes() || needs_nothing(tree, loads) {
             return false;
         }
         for (level, _) in loads.iter().enumerate().filter(|(_, load)| load.read > 0.0) {
@@ -96,44 +96,63 @@ impl Core {
                 tree.levels.lock().learned.studied_sizes(level, sizes);
             }
         }
-        let levels = level_blocks(tree, loads);
+        let state = tree.state.load();
+        // Other threads that choose wait, so that none undoes a decision by what was before it.
+        let mut counters = tree.levels.lock();
+        let before = tree.level_codecs().blocks;
+        let levels = level_blocks(&state.version, &counters.learned, (loads, &before));
         let losses = levels[LAST].losses(price).map(|nanos| nanos * seconds);
-        let lost = tree.levels.lock().learned.lose(losses);
-        let sizes = block_size::choose(price, &levels, &before, &lost);
-        if sizes.rewrites().is_some() && sizes.rewrites() != before.rewrites() {
-            tree.levels.lock().learned.forget_losses();
+        let lost = counters.learned.lose(losses);
+        let (sizes, begins) = block_size::choose(price, &levels, &before.chosen, &lost);
+        if begins {
+            counters.learned.forget_losses();
             tree.rewrite_before.store(self.next_file.load(Relaxed), Relaxed);
         }
-        if sizes != before {
-            tracing::debug!(tree = tree.name, ?sizes, "sizes of blocks chosen");
+        if sizes != before.chosen {
             tree.chosen_sizes.store(sizes.pack(), Relaxed);
         }
-        sizes != before
+        drop(counters);
+        if sizes != before.chosen || begins {
+            tracing::debug!(tree = tree.name, ?sizes, begins, "sizes of blocks chosen");
+        }
+        sizes != before.chosen || begins
     }
 }
 
 /// Whether nothing is done with a tree, and nothing is to be chosen for it: of thousands of trees
 /// most are so.
-fn needs_nothing(tree: &TreeCore, loads: &[LevelLoad; LEVELS], before: &ChosenSizes) -> bool {
+fn needs_nothing(tree: &TreeCore, loads: &[LevelLoad; LEVELS]) -> bool {
     let is_idle = loads.iter().all(|load| load.read + load.written <= 0.0);
+    let chosen = ChosenSizes::unpack(tree.chosen_sizes.load(Relaxed));
     let known = || tree.levels.lock().learned.blocks(LAST).0.is_some();
-    is_idle && before.rewrites().is_none() && (before.has_last() || !known())
+    is_idle && chosen.rewrites().is_none() && (chosen.has_last() || !known())
 }
 
-/// What is known of a tree's levels.
-fn level_blocks(tree: &TreeCore, loads: &[LevelLoad; LEVELS]) -> [LevelBlocks; LEVELS] {
-    let state = tree.state.load();
-    let levels = tree.levels.lock();
+/// What is known of the levels of a tree.
+fn level_blocks(
+    version: &Version,
+    learned: &Learned,
+    (loads, sizes): (&[LevelLoad; LEVELS], &BlockSizes),
+) -> [LevelBlocks; LEVELS] {
     std::array::from_fn(|level| {
-        let (costs, apart) = levels.learned.blocks(level);
-        let mut tables = [(0, 0); SIZES.len()];
+        let (costs, apart) = learned.blocks(level);
+        let mut known = LevelBlocks { costs, load: loads[level], apart, ..LevelBlocks::default() };
+        let (mut blocks, mut rows, mut bytes) = (0, 0, 0);
         // Of what is not known nothing is chosen.
-        let metas = state.version.levels[level].metas().filter(|_| costs.is_some());
-        for meta in metas {
-            let at = size_of(meta.raw_bytes as f64 / meta.blocks.max(1) as f64);
-            tables[at] = (tables[at].0 + meta.blocks, tables[at].1 + meta.raw_bytes);
+        for meta in version.levels[level].metas().filter(|_| costs.is_some()) {
+            known.tables[size_of(meta)] += meta.raw_bytes;
+            for (at, others) in known.others.iter_mut().enumerate() {
+                *others += if is_other(meta, at) { meta.raw_bytes } else { 0 };
+            }
+            if level == LAST && sizes.wants_rewrite(meta) {
+                known.pending += meta.raw_bytes;
+            }
+            (blocks, rows, bytes) =
+                (blocks + meta.blocks, rows + meta.entries, bytes + meta.raw_bytes);
         }
-        LevelBlocks { costs, load: loads[level], apart, tables }
+        known.block_bytes = bytes as f64 / blocks.max(1) as f64;
+        known.row_bytes = bytes as f64 / rows.max(1) as f64;
+        known
     })
 }
 

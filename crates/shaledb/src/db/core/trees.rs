@@ -58,7 +58,7 @@ impl TreeCore {
             true => Chosen::of_tables(version.levels.iter().map(|level| level.metas())),
             false => Chosen::default(),
         };
-        let sizes = ChosenSizes::of_last(version.levels[LAST].blocks());
+        let sizes = ChosenSizes::of_last(version.levels[LAST].metas());
         Arc::new(TreeCore {
             id,
             name,
