@@ -120,6 +120,9 @@ pub struct LevelBlocks {
     pub row_bytes: f64,
     /// Bytes of tables that are still to be rewritten by what was decided before.
     pub pending: u64,
+    /// Bytes of tables that rewriting for each size has left with blocks of another, since their
+    /// rows are as they are.
+    pub left: [u64; SIZES.len()],
 }
 
 impl LevelBlocks {
@@ -227,7 +230,9 @@ pub fn choose(
         let cost = last.rewriting(choice.at, price);
         let gain = last.losses(price)[choice.at];
         let is_enough = lost[choice.at] >= cost && gain * PAYS_WITHIN > cost;
-        cost > 0.0 && is_enough && price.short == Short::Nothing
+        // What one decision has left is no reason for the next.
+        let is_new = last.others[choice.at] > 2 * last.left[choice.at];
+        cost > 0.0 && is_enough && is_new && price.short == Short::Nothing
     };
     let choice: Option<SizeChoice> = chosen[LAST];
     let goes_on = last.pending > 0 && choice.map(|c| SIZES[c.at]) == before.rewrites();

@@ -75,7 +75,9 @@ impl ChosenSizes {
     pub fn of_last<'a>(tables: impl Iterator<Item = &'a Arc<TableMeta>>) -> ChosenSizes {
         let mut bytes = [0; SIZES.len()];
         let mut blocks = 0;
-        for table in tables {
+        // Where a row fills a block of any size, that tells nothing.
+        let tells = |table: &&Arc<TableMeta>| (0..SIZES.len()).any(|at| is_other(table, at));
+        for table in tables.filter(tells) {
             blocks += table.blocks;
             bytes[size_of(table)] += table.raw_bytes;
         }
@@ -164,7 +166,9 @@ pub(super) fn full_bytes(at: usize, row_bytes: f64) -> f64 {
 pub fn is_other(table: &TableMeta, at: usize) -> bool {
     let mean = table.raw_bytes as f64 / table.blocks.max(1) as f64;
     let full = full_bytes(at, table.raw_bytes as f64 / table.entries.max(1) as f64);
-    table.blocks > FEW && (mean > OTHER_SIZE * full || mean * OTHER_SIZE < full)
+    // Rows of many lengths make blocks that are fuller than rows of their mean length would.
+    let most = full.max(f64::from(SIZES[at]));
+    table.blocks > FEW && (mean > OTHER_SIZE * most || mean * OTHER_SIZE < full)
 }
 
 /// The size that the blocks of a table are of, as its place in [`SIZES`]; of several, the largest.

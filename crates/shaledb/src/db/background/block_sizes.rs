@@ -96,13 +96,17 @@ impl Core {
                 tree.levels.lock().learned.studied_sizes(level, sizes);
             }
         }
-        let state = tree.state.load();
         // Other threads that choose wait, so that none undoes a decision by what was before it.
         let mut counters = tree.levels.lock();
+        let state = tree.state.load();
         let before = tree.level_codecs().blocks;
-        let levels = level_blocks(&state.version, &counters.learned, (loads, &before));
+        let mut levels = level_blocks(&state.version, &counters.learned, (loads, &before));
         let losses = levels[LAST].losses(price).map(|nanos| nanos * seconds);
         let lost = counters.learned.lose(losses);
+        let last = &mut levels[LAST];
+        let rewritten = before.chosen.rewrites().filter(|_| last.pending == 0);
+        let done = rewritten.and_then(|bytes| SIZES.iter().position(|size| *size == bytes));
+        last.left = counters.learned.rewritten(last.others, done);
         let (sizes, begins) = block_size::choose(price, &levels, &before.chosen, &lost);
         if begins {
             counters.learned.forget_losses();

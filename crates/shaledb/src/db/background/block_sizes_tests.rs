@@ -116,6 +116,24 @@ fn large_rows_are_not_rewritten() {
 }
 
 #[test]
+fn rows_of_many_lengths_are_rewritten_once() {
+    let (db, tree) = open(&Env::memory(), 0);
+    for number in 0..8000u64 {
+        let repeats = if number % 50 == 0 { 2500 } else { 36 };
+        let value = number.to_le_bytes().repeat(repeats);
+        tree.put(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes(), &value).unwrap();
+    }
+    db.compact().unwrap();
+    let all = db.stats().trees[0].levels.last().unwrap().bytes;
+    let before = db.stats().compact_bytes;
+    read(&db, &tree, (0.0, 1e5), [1.0, 1.0, 1.0]);
+    let once = db.stats().compact_bytes;
+    assert!(once - before <= 2 * all, "{}", db.stats());
+    read(&db, &tree, (0.0, 1e5), [1.0, 1.0, 1.0]);
+    assert_eq!(db.stats().compact_bytes, once, "{}", db.stats());
+}
+
+#[test]
 fn a_level_that_is_only_read_is_looked_at_once() {
     let env = Env::memory();
     let (db, tree) = open(&env, 0);

@@ -37,6 +37,8 @@ pub(crate) struct Learned {
     studied_at: u64,
     /// Nanoseconds that reads have lost, for each size of blocks, since not all have it.
     lost: [f64; SIZES.len()],
+    /// Bytes that rewriting for each size has left with another.
+    left: [u64; SIZES.len()],
     /// How often the tree has got another dictionary, or none after one.
     dictionary_changes: u64,
 }
@@ -259,6 +261,15 @@ impl Learned {
             *lost = (*lost + nanos).max(0.0);
         }
         self.lost
+    }
+
+    /// Notes how much of the last level has blocks of another size than each, and whether it has
+    /// just been rewritten for one. Answers with what that has left so.
+    pub fn rewritten(&mut self, others: [u64; SIZES.len()], done: Option<usize>) -> [u64; 3] {
+        for (at, (left, others)) in self.left.iter_mut().zip(others).enumerate() {
+            *left = if done == Some(at) { others } else { (*left).min(others) };
+        }
+        self.left
     }
 
     /// The last level is rewritten.

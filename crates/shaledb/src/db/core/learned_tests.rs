@@ -88,6 +88,15 @@ fn what_reads_lose_adds_up_and_is_never_a_gain() {
 }
 
 #[test]
+fn what_a_rewrite_has_left_is_known() {
+    let mut learned = Learned::default();
+    assert_eq!(learned.rewritten([90, 50, 10], None), [0, 0, 0]);
+    assert_eq!(learned.rewritten([20, 50, 70], Some(0)), [20, 0, 0]);
+    assert_eq!(learned.rewritten([40, 50, 70], None), [20, 0, 0], "more has come");
+    assert_eq!(learned.rewritten([5, 50, 70], None), [5, 0, 0], "it has become less");
+}
+
+#[test]
 fn load_is_an_average_and_ends() {
     let mut learned = Learned::default();
     let mut read = [LevelReads::default(); LEVELS];
