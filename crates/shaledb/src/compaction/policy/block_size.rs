@@ -161,8 +161,12 @@ impl LevelBlocks {
         };
         let small = |choice: &SizeChoice| is_small(choice.at, READ_RATIO);
         if self.load.read <= 0.0 {
-            // What was chosen by reads, or before, stays until others come, if it is small.
-            if let Some(used) = used.filter(small) {
+            // What was chosen by reads stays until others come, if it is small. What was chosen
+            // without any gives way while CPU is short for writes.
+            let holds = |choice: &SizeChoice| {
+                choice.why != BlockWhy::Unread || price.short != Short::CpuForWrites
+            };
+            if let Some(used) = used.filter(small).filter(holds) {
                 return Some(used);
             }
             if level < LAST || price.short != Short::Nothing {

@@ -100,6 +100,15 @@ fn a_choice_stays_until_another_is_clearly_better() {
 }
 
 #[test]
+fn what_nobody_has_asked_for_gives_way_to_writes() {
+    let unread = last(ALIKE, 0.0, 0.0, 1e8);
+    let small = chosen(LAST, unread, Short::Nothing, ChosenSizes::default());
+    assert_eq!(small.levels[LAST].map(|choice| choice.why), Some(BlockWhy::Unread));
+    assert_eq!(chosen(LAST, unread, Short::CpuForWrites, small).levels[LAST], None);
+    assert_eq!(chosen(LAST, unread, Short::Storage, small).levels[LAST], small.levels[LAST]);
+}
+
+#[test]
 fn what_costs_too_much_space_does_not_stay() {
     let small = chosen(LAST, last(ALIKE, 1e4, 0.0, 0.0), Short::Nothing, ChosenSizes::default());
     for (short, kib) in [(Short::Nothing, Some(16)), (Short::CpuForWrites, None)] {
