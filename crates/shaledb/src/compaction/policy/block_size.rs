@@ -36,7 +36,7 @@ const READ_NANOS: f64 = 1_500.0;
 const READ_BYTE_NANOS: f64 = 0.15;
 /// What a block takes in a file beside its rows and the key in the index: its frame and its place.
 const BLOCK_BYTES: usize = 24;
-/// What a merge takes for a byte beside that, in nanoseconds.
+/// What a merge takes for a byte beside the codec and its blocks, in nanoseconds.
 const MERGE_NANOS: f64 = 1.5;
 /// The last level is rewritten for another size only if reads give back within so many seconds what
 /// that costs.
