@@ -51,7 +51,7 @@ const AS_GOOD: f64 = 0.02;
 /// How much better another codec must be than the one in use.
 const BETTER: f64 = 0.95;
 /// How many times its time a user's read counts: someone waits for it.
-pub(super) const READ_WEIGHT: f64 = 4.0;
+const READ_WEIGHT: f64 = 4.0;
 /// What leaves more of the data than this is not worth a try.
 const SAVES_LITTLE: f64 = 0.98;
 /// The last level may be so many times as large as with the yardstick.
@@ -153,6 +153,22 @@ pub struct Price {
     pub window: Window,
 }
 
+impl Price {
+    /// How many times its time a user's read counts.
+    pub(super) fn read_weight(&self) -> f64 {
+        if self.short == Short::Nothing { READ_WEIGHT } else { 1.0 }
+    }
+}
+
+/// What a byte that is written and read takes, in nanoseconds. A background thread that waits for
+/// storage leaves its core to others, so only where storage is short such waits count.
+pub(super) fn storage_nanos(window: &Window, short: Short) -> f64 {
+    match short {
+        Short::Storage => window.storage_nanos,
+        _ => window.storage_cpu_nanos * window.dilation,
+    }
+}
+
 impl TreeLoad {
     /// The costs of a level, or of the nearest one of which they are known.
     fn costs_of(&self, level: usize) -> Option<&Costs> {
@@ -163,14 +179,9 @@ impl TreeLoad {
 }
 
 /// The time that a codec takes for what is done with a level, in nanoseconds a second: of
-/// background threads, and of users' reads. A background thread that waits for storage leaves its
-/// core to others, so only where storage is short such waits count.
+/// background threads, and of users' reads.
 fn time(cost: &Cost, load: &LevelLoad, window: &Window, short: Short) -> (f64, f64) {
-    let storage = match short {
-        Short::Storage => window.storage_nanos,
-        _ => window.storage_cpu_nanos * window.dilation,
-    };
-    let storage = cost.ratio * storage;
+    let storage = cost.ratio * storage_nanos(window, short);
     let codec = (cost.compress + cost.decompress) * window.dilation;
     let read = cost.decompress * window.dilation + cost.ratio * window.user_read_nanos;
     (load.written * (codec + storage), load.read * read)
@@ -196,9 +207,8 @@ fn is_allowed(costs: &Costs, candidate: usize, level: usize, short: Short) -> bo
 
 /// What a codec costs at a price, for what is done with a level.
 fn total(cost: &Cost, load: &LevelLoad, price: &Price) -> f64 {
-    let weight = if price.short == Short::Nothing { READ_WEIGHT } else { 1.0 };
     let (background, reads) = time(cost, load, &price.window, price.short);
-    background + weight * reads + price.worth * cost.ratio * load.written
+    background + price.read_weight() * reads + price.worth * cost.ratio * load.written
 }
 
 /// The cheapest candidate for a level at a price.

@@ -12,7 +12,7 @@
 //! smallest blocks that cost nearly no space, unless something is short. Other levels have large
 //! blocks until reads show that small ones are better.
 
-use super::auto::{LevelLoad, Price, READ_WEIGHT, Short};
+use super::auto::{LevelLoad, Price, Short, storage_nanos};
 use super::candidates::{Cost, USUAL, Way, index_of};
 use super::levels::LAST;
 use super::sizes::{BlockWhy, ChosenSizes, LARGEST, SIZES, SizeChoice, full_bytes};
@@ -130,10 +130,7 @@ impl LevelBlocks {
     fn time(&self, at: usize, costs: &SizeCosts, price: &Price) -> (f64, f64) {
         let (cost, window) = (&costs.0[at], &price.window);
         let size = full_bytes(at, self.row_bytes);
-        let storage = match price.short {
-            Short::Storage => window.storage_nanos,
-            _ => window.storage_cpu_nanos * window.dilation,
-        };
+        let storage = storage_nanos(window, price.short);
         let codec = (cost.compress + cost.decompress + WRITE_NANOS / size) * window.dilation;
         let write = codec + cost.ratio * (storage + price.worth);
         let now = self.block_bytes;
@@ -149,9 +146,8 @@ impl LevelBlocks {
     }
 
     fn total(&self, at: usize, costs: &SizeCosts, price: &Price) -> f64 {
-        let weight = if price.short == Short::Nothing { READ_WEIGHT } else { 1.0 };
         let (read, written) = self.time(at, costs, price);
-        weight * read + written
+        price.read_weight() * read + written
     }
 
     fn choose(&self, level: usize, used: Option<SizeChoice>, price: &Price) -> Option<SizeChoice> {

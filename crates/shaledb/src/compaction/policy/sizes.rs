@@ -162,9 +162,14 @@ pub(super) fn full_bytes(at: usize, row_bytes: f64) -> f64 {
     if row_bytes < 1.0 { size } else { row_bytes * (size / row_bytes).floor().max(1.0) }
 }
 
+/// Bytes of a block of a table on average.
+fn mean_bytes(table: &TableMeta) -> f64 {
+    table.raw_bytes as f64 / table.blocks.max(1) as f64
+}
+
 /// Whether the blocks of a table are of another size than this.
 pub fn is_other(table: &TableMeta, at: usize) -> bool {
-    let mean = table.raw_bytes as f64 / table.blocks.max(1) as f64;
+    let mean = mean_bytes(table);
     let full = full_bytes(at, table.raw_bytes as f64 / table.entries.max(1) as f64);
     // Rows of many lengths make blocks that are fuller than rows of their mean length would.
     let most = full.max(f64::from(SIZES[at]));
@@ -173,7 +178,7 @@ pub fn is_other(table: &TableMeta, at: usize) -> bool {
 
 /// The size that the blocks of a table are of, as its place in [`SIZES`]; of several, the largest.
 pub fn size_of(table: &TableMeta) -> usize {
-    let mean = table.raw_bytes as f64 / table.blocks.max(1) as f64;
+    let mean = mean_bytes(table);
     let nearest = || SIZES.iter().position(|size| mean <= OTHER_SIZE * f64::from(*size));
     let of = (0..SIZES.len()).rev().find(|at| !is_other(table, *at));
     of.or_else(nearest).unwrap_or(LARGEST)

@@ -39,6 +39,11 @@ impl TreeCore {
         self.config.block_bytes == 0
     }
 
+    /// Whether the engine chooses codecs or how large blocks are.
+    fn chooses(&self) -> bool {
+        self.config.codecs.has_auto() || self.chooses_sizes()
+    }
+
     /// A probe for the next table of this codec, if anything is to be learnt of it.
     pub fn probe(&self, codec: Codec) -> Option<Probe> {
         let pieces = if self.chooses_sizes() { SIZES[SIZES.len() - 1] as usize } else { 0 };
@@ -49,9 +54,7 @@ impl TreeCore {
     /// what zstd writes is enough to decide on its dictionary.
     fn learns_from(&self, codec: Codec) -> bool {
         let zstd = matches!(codec, Codec::Zstd(_));
-        self.config.codecs.has_auto()
-            || self.chooses_sizes()
-            || zstd && self.dictionary_level().is_some()
+        self.chooses() || zstd && self.dictionary_level().is_some()
     }
 }
 
@@ -128,11 +131,7 @@ impl Core {
             return;
         }
         let trees = self.trees.load();
-        let chooses = |tree: &&_| {
-            let tree: &std::sync::Arc<TreeCore> = tree;
-            tree.config.codecs.has_auto() || tree.chooses_sizes()
-        };
-        let mut by_auto = trees.by_id.values().filter(chooses).peekable();
+        let mut by_auto = trees.by_id.values().filter(|tree| tree.chooses()).peekable();
         if by_auto.peek().is_none() {
             return;
         }
