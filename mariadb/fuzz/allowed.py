@@ -160,8 +160,9 @@ ALLOWED: list[Allowed] = [
             " them itself", "^outcome$", "^alter table .*exchange partition", "^ok", "^error 1205", parts=True,
             program="^set autocommit=0"),
     Allowed("a row that does not match is passed", "at READ COMMITTED an UPDATE or DELETE that meets another's row looks at"
-            " what is committed of it; InnoDB waits if the other has deleted it, or for the entry of an index",
-            "^(waits|outcome)$", "^(update|delete)", "^ok", LOCKED, parts=True,
+            " what is committed of it; InnoDB waits if the other has deleted it, for the entry of an index, and with"
+            " innodb_lock_wait_timeout=0 always. What SHALE has passed can lead to another error",
+            "^(waits|outcome|error code)$", "^(update|delete)", "^(ok|error (1062|1451|1452))", LOCKED, parts=True,
             program="^set session transaction isolation level read committed"),
     Allowed("the row beyond a range", "at READ COMMITTED InnoDB asks for the first row beyond the range too, and waits for it;"
             " SHALE for those of the range", "^(waits|outcome)$",

@@ -320,7 +320,8 @@ def single(given: argparse.Namespace) -> int:
         print(script.written(pair.steps, found, "") if not given.replay else found)
     pair.server.kill()
     layout.remove()
-    servers.say("fuzz: " + ("a difference" if found else "no difference"))
+    ended = pair.counts["InnoDB ended the server"] and ", but InnoDB ended the server"
+    servers.say("fuzz: " + ("a difference" if found else f"no difference{ended or ''}"))
     return 1 if found else 0
 
 

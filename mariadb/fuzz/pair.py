@@ -20,7 +20,7 @@ import shutil
 import sys
 import tempfile
 import time
-from typing import Any, Iterable
+from typing import Any, Collection, Iterable
 
 import wire
 from wire import Gone, Result
@@ -56,6 +56,7 @@ OPTIONS = [
     "secure-file-priv=", "table-open-cache=400",
 ]
 STATEMENT_TIMEOUT = 1969
+CONNECTION = re.compile(r"Connection ID \(thread ID\): (\d+)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,6 +203,24 @@ class Side:
         return sql.encode("utf8", "surrogateescape")
 
 
+def frames_of(log: str) -> list[str]:
+    """The frames of the trace in a server's log."""
+    trace = log.rpartition("Attempting backtrace")[2].partition("Connection ID")[0]
+    return [line for line in trace.splitlines() if "[0x" in line]
+
+
+def is_shales_end(log: str) -> bool:
+    """Whether SHALE is in it."""
+    return "panicked" in log or any("ha_shale" in line for line in frames_of(log))
+
+
+def is_end_in(log: str, threads: Collection[int]) -> bool:
+    """Whether the server has ended in a session of these, with SHALE nowhere in the trace."""
+    ended = CONNECTION.findall(log.rpartition("Attempting backtrace")[2])
+    known = bool(frames_of(log)) and bool(ended) and int(ended[0]) in threads
+    return known and not is_shales_end(log)
+
+
 def is_innodbs_end(log: str) -> bool:
     """Whether InnoDB has ended the server by itself: it says so, or the handler's call went into
     the server's own program, of whose engines only InnoDB is compared, and SHALE is nowhere in the
@@ -210,9 +229,8 @@ def is_innodbs_end(log: str) -> bool:
     with partitions by a list of texts ends in `convert_charset_partition_constant`."""
     if "Assertion failure in file ./storage/innobase" in log or "[FATAL] InnoDB" in log:
         return True
-    trace = log.rpartition("Attempting backtrace")[2].partition("Connection ID")[0]
-    frames = [line for line in trace.splitlines() if "[0x" in line]
-    if "panicked" in log or any("ha_shale" in line for line in frames):
+    frames = frames_of(log)
+    if is_shales_end(log):
         return False
     if any("(_Z16open_purge_table" in line for line in frames):
         return True
@@ -355,12 +373,35 @@ class Pair:
         lines = [line for line in text.splitlines() if "ha_shale" in line or "ssertion" in line
                  or "panicked" in line or "signal" in line]
         self.lost_steps = list(self.steps)
+        theirs = self.sides[1]
+        threads = {one.thread for one in theirs.sessions if theirs.engine == "innodb"}
         self.start()
-        if is_innodbs_end(text):
+        if is_innodbs_end(text) or (is_end_in(text, threads) and self._ends_alone()):
             self.counts["InnoDB ended the server"] += 1
             raise Stopped
         return Difference("crash", step, f"the server ended ({gone}): " + " | ".join(lines[:6]), "",
                           len(self.steps) - 1)
+
+    def _ends_alone(self) -> bool:
+        """Whether the statements that have ended the server do so on InnoDB's side alone. Those of
+        several sessions wait for each other, so of them the trace has to tell."""
+        if any(step.session for step in self.lost_steps):
+            return True
+        steps, only = self.steps, self.only
+        self.begin()
+        self.only = "InnoDB"
+        try:
+            for step in self.lost_steps:
+                if "/*only*/" not in step.sql:
+                    self.ask(step)
+        except Gone:
+            text = self.server.log.read_text(errors="replace")
+            threads = {one.thread for one in self.sides[1].sessions}
+            self.start()
+            return is_end_in(text, threads) or is_innodbs_end(text)
+        finally:
+            self.steps, self.only = steps, only
+        return False
 
     def _do(self, step: Step) -> list[Result]:
         answers = self.ask(step)

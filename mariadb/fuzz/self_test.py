@@ -13,7 +13,7 @@ import allowed
 import fuzz
 import script
 import shrink
-from pair import Difference, Pair, Step, is_innodbs_end, servers
+from pair import Difference, Pair, Step, is_end_in, is_innodbs_end, servers
 
 SEED = 20261123
 
@@ -133,7 +133,10 @@ def ends() -> None:
     ]:
         log = "\n".join([signal, *frames, "Connection ID (thread ID): 5", shale])
         assert is_innodbs_end(log) == wanted, frames
+        assert is_end_in(log, {4, 5}) == (not any(shale in frame for frame in frames)), frames
+        assert not is_end_in(log, {4, 6})
         assert not is_innodbs_end(f"thread panicked\n{log}")
+        assert not is_end_in(f"thread panicked\n{log}", {5})
 
 
 def main() -> int:
