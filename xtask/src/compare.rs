@@ -65,6 +65,10 @@ pub(crate) struct CompareOptions {
     /// More flags for both, such as `--flags=--threads=2`
     #[arg(long, allow_hyphen_values = true)]
     pub(crate) flags: Vec<String>,
+
+    /// More flags for RocksDB alone, such as `--peer-flags=--block-bytes --peer-flags=4K`
+    #[arg(long, allow_hyphen_values = true)]
+    pub(crate) peer_flags: Vec<String>,
 }
 
 pub(crate) fn run(options: &CompareOptions) -> Outcome {
@@ -195,6 +199,7 @@ impl Compare<'_> {
             .arg("--run")
             .arg(&run)
             .args(&self.options.flags)
+            .args(if shale { &[][..] } else { &self.options.peer_flags })
             .env("SHALE_PEERS", peers)
             .stderr(Stdio::inherit());
         let output = command.output().map_err(|error| failed("run", program, &error))?;
@@ -231,10 +236,15 @@ impl Compare<'_> {
         let heading = format!(
             "{} keys of 20 B, values 100-400 B, compressible to 0.5; 64 MiB memtables, 1.25 GiB of \
              memory (RocksDB: cache, memtables charged to it), 10 filter bits per key, WAL on, \
-             sync off, 2 background threads; {} s per read step, {} repeat(s).\nMachine: {}.",
+             sync off, 2 background threads; {} s per read step, {} repeat(s){}.\nMachine: {}.",
             shaledb_lab::units::grouped(self.num()),
             self.seconds(Benchmark::Readrandom),
             self.options.repeat.max(1),
+            [("both with ", &self.options.flags), ("RocksDB with ", &self.options.peer_flags)]
+                .into_iter()
+                .filter(|(_, flags)| !flags.is_empty())
+                .map(|(who, flags)| format!("; {who}{}", flags.join(" ")))
+                .collect::<String>(),
             shaledb_lab::measure::machine()
         );
         println!("\n{heading}\nRatios are Shale / RocksDB 11.\n\n{}", table::terminal(&self.steps));

@@ -1,5 +1,6 @@
 //! `shale bench`: the lab.
 
+use crate::allocator;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::screen;
 use clap::{Args, Subcommand};
@@ -264,7 +265,10 @@ pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
         BenchKind::Job { engine } => {
             let code = match engine.as_str() {
                 "null" => driver::main_kv::<Null>(),
-                _ => driver::main_kv::<Shale>(),
+                _ => driver::serve(|job, tell| {
+                    allocator::suit(job.setup.memory);
+                    driver::run_kv::<Shale>(job, tell)
+                }),
             };
             Ok(if code == ExitCode::SUCCESS { Exit::Done } else { Exit::Other })
         }

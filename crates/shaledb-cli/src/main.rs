@@ -3,6 +3,7 @@
 //! One file per family of commands; [`args`] is what the user may say, [`exit`] how a command ends.
 
 mod exit;
+mod allocator;
 mod screen;
 mod signals;
 mod bench;
@@ -33,8 +34,9 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// What is freed goes back to the system at once, and a block of 16 KiB takes no page more than
-/// that (which would be there for blocks to begin at different places in a page).
+/// What is freed goes back to the system at once, unless a database has much memory
+/// ([`allocator`]), and a block of 16 KiB takes no page more than that (which would be there for
+/// blocks to begin at different places in a page).
 #[cfg(not(target_env = "msvc"))]
 #[unsafe(export_name = "_rjem_malloc_conf")]
 pub static ALLOCATOR_SETTINGS: &[u8] = b"dirty_decay_ms:0,muzzy_decay_ms:0,cache_oblivious:false\0";

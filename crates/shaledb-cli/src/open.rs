@@ -1,5 +1,6 @@
 //! Opening databases as the flags say.
 
+use crate::allocator;
 use crate::args::{ReadFlags, TreeFlags, WriteFlags};
 use crate::exit::{Failure, Outcome};
 use crate::reader;
@@ -17,20 +18,26 @@ pub(crate) fn reading(flags: &ReadFlags) -> Outcome<Db> {
             flags.db.display()
         ));
     }
-    Ok(db)
+    suited(db)
 }
 
 /// Opens for writing a database that exists.
 pub(crate) fn existing(flags: &WriteFlags) -> Outcome<Db> {
     let config = Config { create: false, ..limited(flags) };
-    Ok(Db::open(&flags.open.db, config)?)
+    suited(Db::open(&flags.open.db, config)?)
+}
+
+/// Has the allocator suit the memory that the database has.
+fn suited(db: Db) -> Outcome<Db> {
+    allocator::suit(db.stats().memory_bytes);
+    Ok(db)
 }
 
 /// Opens for writing and makes the database if there is none.
 pub(crate) fn writing(flags: &WriteFlags, tree: &TreeFlags) -> Outcome<Db> {
     let config = Config { tree: tree_config(tree)?, ..limited(flags) };
     refuse_foreign(&flags.open.db)?;
-    Ok(Db::open(&flags.open.db, config)?)
+    suited(Db::open(&flags.open.db, config)?)
 }
 
 /// A folder of somebody else's files is no place for a new database: one that is meant is new,
