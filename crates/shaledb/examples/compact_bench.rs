@@ -138,6 +138,7 @@ impl Bench {
             below: Vec::new(),
             building: false,
             choice: Choice { codec: self.codec, dictionary: true, why: Why::Set },
+            block_bytes: None,
             filter_bits: FILTER_BITS,
             table_bytes: 64 << 20,
         }

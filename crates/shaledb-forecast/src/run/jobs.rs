@@ -63,6 +63,7 @@ impl Run<'_> {
             level0_merge: space::level0_merge_bytes(self.sizes.memtable_bytes),
             is_tight: space::is_tight(&balance),
             is_short: space::state(&balance) > SpaceState::Free,
+            is_unpromised: balance.promised == 0,
         }
     }
 

@@ -239,11 +239,13 @@ pub struct TreeConfig {
     pub codecs: Codecs,
     /// Whether blocks whose codec is zstd may be compressed with a dictionary of the tree's data.
     /// Default true: the engine makes one, renews it and leaves it out by what it saves of blocks
-    /// that it was not made of; it must be at least 5 %.
+    /// that it was not made of; it must be at least 5 %, or 3 % where
+    /// the engine chooses small blocks for it.
     pub dictionary: bool,
     /// The size of a data block before compression, in bytes: 1 KiB to 1 MiB; or 0, the default:
     /// the engine chooses 4, 8 or 16 KiB for each level, by what each does to the data and by what
-    /// is read. Smaller blocks make random reads cheaper and the data larger.
+    /// is read, or by the codec while nothing is read, and 16 KiB near the limit on space. Smaller
+    /// blocks make random reads cheaper and the data larger.
     pub block_bytes: u32,
     /// Filter bits per key in the last level, 0 (no filters) to 20, default 10; smaller levels
     /// get more, since their filters cost little and spare the most reads.

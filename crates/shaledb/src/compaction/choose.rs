@@ -85,6 +85,7 @@ impl<'a> PickInput<'a> {
             below,
             building: self.settings.building,
             choice: self.choice(output),
+            block_bytes: self.block_bytes(output),
             filter_bits: policy::filter_bits(self.settings.filter_bits, output),
             table_bytes: self.table_bytes(output),
             range,
@@ -92,9 +93,15 @@ impl<'a> PickInput<'a> {
     }
 
     /// How outputs are compressed.
-    fn choice(&self, output: usize) -> Choice {
+    pub fn choice(&self, output: usize) -> Choice {
         let choice = self.settings.codecs.of(output, self.targets.base);
         if self.space.is_tight { room::tight(choice, output) } else { choice }
+    }
+
+    /// How large blocks are: what the room was reckoned with where it is little. Else what is
+    /// chosen meanwhile, since a merge may be long.
+    fn block_bytes(&self, output: usize) -> Option<usize> {
+        self.space.is_tight.then(|| self.settings.codecs.blocks.of(output).0 as usize)
     }
 
     /// How large outputs are.

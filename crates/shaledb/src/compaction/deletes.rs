@@ -7,6 +7,7 @@ use super::policy::LAST;
 use super::range::{KeyRange, overlapping};
 use crate::base::ranges::RangeDeletes;
 use crate::table::meta::TableMeta;
+use std::slice;
 use std::sync::Arc;
 
 /// Drops all tables of which newer range deletes cover everything, if no snapshot reads between.
@@ -89,14 +90,16 @@ pub(super) fn pick(input: &PickInput<'_>, load: &Load<'_>) -> Option<Plan> {
     rewrite_last(input, Reason::Deletes, droppable)
 }
 
-/// Rewrites the first free table of the last level that `wanted` accepts where it is.
+/// Rewrites the first free table of the last level that `wanted` accepts where it is, if there is
+/// room for that.
 pub(super) fn rewrite_last(
     input: &PickInput<'_>,
     reason: Reason,
     wanted: impl Fn(&TableMeta) -> bool,
 ) -> Option<Plan> {
-    let table = input.level(LAST).iter().find(|table| {
+    let mut tables = input.level(LAST).iter().filter(|table| {
         !input.busy.has(table) && wanted(table) && !input.busy.writes(LAST, &KeyRange::of(table))
-    })?;
-    input.plan(reason, Action::Merge, &[(LAST, std::slice::from_ref(table))], LAST)
+    });
+    let plan = |table| input.plan(reason, Action::Merge, &[(LAST, slice::from_ref(table))], LAST);
+    tables.find_map(plan)
 }

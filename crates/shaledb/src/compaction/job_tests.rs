@@ -122,6 +122,7 @@ impl Job<'_> {
             grandparents: Vec::new(),
             below: Vec::new(),
             choice: Choice { codec, dictionary: true, why: Why::Set },
+            block_bytes: None,
             filter_bits: world.filter_bits,
             building: false,
             table_bytes: 1 << 20,

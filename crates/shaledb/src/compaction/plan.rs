@@ -120,6 +120,8 @@ pub struct Plan {
     pub building: bool,
     /// How output blocks are compressed.
     pub choice: Choice,
+    /// How large they are, in bytes before compression; `None`: as is chosen when a part begins.
+    pub block_bytes: Option<usize>,
     /// Filter bits per key of the outputs.
     pub filter_bits: u8,
     /// The aim for the size of an output table, in bytes.
@@ -253,12 +255,21 @@ pub struct Space {
     pub is_tight: bool,
     /// Whether room has to be made.
     pub is_short: bool,
+    /// Whether none is promised to a merge that runs, or to one that has ended and whose inputs
+    /// readers still have.
+    pub is_unpromised: bool,
 }
 
 impl Default for Space {
     /// No limit.
     fn default() -> Space {
-        Space { room: u64::MAX, level0_merge: u64::MAX, is_tight: false, is_short: false }
+        Space {
+            room: u64::MAX,
+            level0_merge: u64::MAX,
+            is_tight: false,
+            is_short: false,
+            is_unpromised: true,
+        }
     }
 }
 

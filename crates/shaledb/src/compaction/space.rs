@@ -3,7 +3,7 @@
 use super::choose::PickInput;
 use super::level0::level0;
 use super::plan::{Load, Plan, Reason};
-use super::policy::LAST;
+use super::policy::{LAST, would_shrink};
 use super::range::{KeyRange, bytes_of, overlapping};
 use super::{deletes, deletes::rewrite_last};
 use crate::table::meta::TableMeta;
@@ -11,8 +11,8 @@ use std::cmp::Reverse;
 
 /// The next compaction where room has to be made: first of tables full of deletes; then of all that
 /// lies above the last level, which may hide what is below, from the level that has the most, since
-/// what little there is meets as much; at last of tables that were written for a snapshot that has
-/// ended.
+/// what little there is meets as much; then of tables that were written for a snapshot that has
+/// ended; at last of tables of the last level whose codec was a light one while there was room.
 pub(super) fn pick(input: &PickInput<'_>, load: &Load<'_>) -> Option<Plan> {
     let above = |level: usize| {
         if level == 0 {
@@ -28,7 +28,13 @@ pub(super) fn pick(input: &PickInput<'_>, load: &Load<'_>) -> Option<Plan> {
     deletes::pick(input, load).or_else(|| levels.into_iter().find_map(above)).or_else(|| {
         let oldest = load.oldest_snapshot();
         let is_stale = |table: &TableMeta| table.max_seq > 0 && table.max_seq <= oldest;
-        rewrite_last(input, Reason::Space, is_stale)
+        rewrite_last(input, Reason::Space, is_stale).or_else(|| {
+            // One at a time: each has room that others may need, until no reader has what it has
+            // replaced.
+            let shrinks = |table: &TableMeta| would_shrink(table, input.choice(LAST));
+            let may = input.space.is_unpromised;
+            if may { rewrite_last(input, Reason::Space, shrinks) } else { None }
+        })
     })
 }
 

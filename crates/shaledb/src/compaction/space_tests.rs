@@ -47,8 +47,13 @@ fn pick_in(shape: &Shape, space: Space, snapshots: &[u64]) -> Option<Plan> {
     plan
 }
 
-const SHORT: Space =
-    Space { room: u64::MAX - 1, level0_merge: 4 * TABLE, is_tight: true, is_short: true };
+const SHORT: Space = Space {
+    room: u64::MAX - 1,
+    level0_merge: 4 * TABLE,
+    is_tight: true,
+    is_short: true,
+    is_unpromised: true,
+};
 
 /// Three tables in the last level, one above each of two of them, and one in level 0.
 fn shape(last: u64) -> Shape {
@@ -78,6 +83,38 @@ fn near_the_limit_all_goes_down_that_may_hide_something() {
     let third = pick_in(&shape, SHORT, &[100]).unwrap();
     assert_eq!(third.inputs, [(LAST, vec![40])]);
     assert!(pick_in(&shape, SHORT, &[6, 100]).is_none(), "it may still be read");
+}
+
+#[test]
+fn near_the_limit_what_is_compressed_lightly_is_compressed_well() {
+    let pick = |set: Codec, chosen: Choice, has: Codec, why: Why| {
+        let mut shape = Shape { levels: vec![Vec::new(); LEVELS] };
+        let bare = TableMeta { codec: Some(has), why, ..(*table(10, (0, 9), TABLE, 0)).clone() };
+        let zstd = TableMeta { codec: Some(Codec::Zstd(3)), ..bare.clone() };
+        shape.levels[LAST] = vec![Arc::new(bare), table(11, (10, 19), TABLE, 0)];
+        shape.levels[LAST][1] = Arc::new(TableMeta { id: 11, smallest: vec![10], ..zstd });
+        let mut settings = Settings { codecs: Codecs::all(set).into(), ..settings() };
+        settings.codecs.chosen.0[LAST] = Some(chosen);
+        let pick = |space| {
+            let load = Load { space, ..Load::default() };
+            picker::pick(&shape, &settings, &Busy::new(), &load)
+        };
+        // What one has replaced may be kept for readers, and then takes what others need.
+        assert_eq!(pick(Space { is_unpromised: false, ..SHORT }), None);
+        pick(SHORT)
+    };
+    let choice = |codec, why| Choice { codec, dictionary: true, why };
+    let light = choice(Codec::None, Why::CpuShort);
+    for has in [Codec::None, Codec::Lz4, Codec::Zstd(-3)] {
+        let plan = pick(Codec::Auto, light, has, Why::CpuShort).unwrap();
+        assert_eq!((plan.reason, plan.inputs), (Reason::Space, vec![(LAST, vec![10])]));
+        assert_eq!((plan.choice.codec, plan.choice.why), (Codec::Zstd(3), Why::StorageShort));
+    }
+    assert_eq!(pick(Codec::Auto, light, Codec::Zstd(1), Why::CpuShort), None);
+    let plain = choice(Codec::None, Why::Plain);
+    assert_eq!(pick(Codec::Auto, plain, Codec::None, Why::CpuShort), None, "no codec saves");
+    assert_eq!(pick(Codec::Auto, light, Codec::None, Why::Plain), None, "nor of this table");
+    assert_eq!(pick(Codec::None, light, Codec::None, Why::Set), None, "it is set");
 }
 
 #[test]

@@ -173,6 +173,7 @@ fn a_merge_in_level_0_is_not_shared() {
         grandparents: Vec::new(),
         below: Vec::new(),
         choice: Choice { codec: crate::Codec::None, dictionary: false, why: Why::Set },
+        block_bytes: None,
         filter_bits: 0,
         building: false,
         table_bytes: u64::MAX,

@@ -26,6 +26,7 @@ fn stages(output_level: usize, inputs: &[(usize, Arc<TableMeta>)], cuts: &str) -
         grandparents: Vec::new(),
         below: Vec::new(),
         choice: Choice { codec: crate::Codec::None, dictionary: true, why: Why::Set },
+        block_bytes: None,
         filter_bits: 0,
         building: false,
         table_bytes: 1,

@@ -11,6 +11,8 @@ use std::sync::{Arc, Weak};
 
 /// Dictionaries that are kept ready take at most this share of the memory: one in so many.
 const KEPT_SHARE: u64 = 128;
+/// And those that no tree has yet.
+const TRIED_SHARE: u64 = 512;
 
 /// Dictionaries by their content. Thread-safe.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ struct State {
     prune_at: usize,
     /// The ones used last, the last one at the end.
     kept: VecDeque<Arc<Dictionary>>,
+    /// The same of those that no tree has yet.
+    tried: VecDeque<Arc<Dictionary>>,
 }
 
 impl Dictionaries {
@@ -65,26 +69,45 @@ impl Dictionaries {
         dictionary
     }
 
+    /// Keeps one ready that no tree has yet, instead of others like it.
+    pub fn keep_tried(&self, dictionary: &Arc<Dictionary>) {
+        let room = self.memory.total() / TRIED_SHARE;
+        let gone = keep_last(&mut self.state.lock().tried, dictionary, room);
+        drop(gone);
+    }
+
     /// Keeps this one ready, instead of those that were not used for the longest time.
     pub fn keep(&self, dictionary: &Arc<Dictionary>) {
-        let mut gone = Vec::new();
         let mut state = self.state.lock();
-        let kept = &mut state.kept;
-        if kept.back().is_some_and(|last| Arc::ptr_eq(last, dictionary)) {
-            return;
-        }
-        if let Some(at) = kept.iter().position(|other| Arc::ptr_eq(other, dictionary)) {
-            gone.extend(kept.remove(at));
-        }
-        kept.push_back(Arc::clone(dictionary));
-        let bytes = |kept: &VecDeque<Arc<Dictionary>>| -> usize {
-            kept.iter().map(|dictionary| dictionary.memory_bytes()).sum()
-        };
-        while kept.len() > 1 && bytes(kept) as u64 > self.memory.total() / KEPT_SHARE {
-            gone.extend(kept.pop_front());
-        }
+        state.tried.retain(|other| !Arc::ptr_eq(other, dictionary));
+        let gone = keep_last(&mut state.kept, dictionary, self.memory.total() / KEPT_SHARE);
         drop(state);
+        drop(gone);
     }
+}
+
+/// Puts a dictionary at the end, and takes as many from the front as are too many for so many
+/// bytes.
+fn keep_last(
+    kept: &mut VecDeque<Arc<Dictionary>>,
+    dictionary: &Arc<Dictionary>,
+    room: u64,
+) -> Vec<Arc<Dictionary>> {
+    let mut gone = Vec::new();
+    if kept.back().is_some_and(|last| Arc::ptr_eq(last, dictionary)) {
+        return gone;
+    }
+    if let Some(at) = kept.iter().position(|other| Arc::ptr_eq(other, dictionary)) {
+        gone.extend(kept.remove(at));
+    }
+    kept.push_back(Arc::clone(dictionary));
+    let bytes = |kept: &VecDeque<Arc<Dictionary>>| -> usize {
+        kept.iter().map(|dictionary| dictionary.memory_bytes()).sum()
+    };
+    while kept.len() > 1 && bytes(kept) as u64 > room {
+        gone.extend(kept.pop_front());
+    }
+    gone
 }
 
 #[cfg(test)]

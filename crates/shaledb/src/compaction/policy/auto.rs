@@ -14,7 +14,7 @@
 //! written lighter then is rewritten when there is time
 //! ([`wants_rewrite`](super::levels::wants_rewrite)).
 
-use super::candidates::{ALL, CANDIDATES, Cost, Costs, Way, YARDSTICK, index_of};
+use super::candidates::{ALL, CANDIDATES, Cost, Costs, Way, YARDSTICK, YARDSTICK_WITH, index_of};
 use super::chosen::{Choice, Chosen};
 use crate::base::config::LEVELS;
 use crate::table::meta::Why;
@@ -195,7 +195,11 @@ fn load_of(tree: &TreeLoad, level: usize) -> LevelLoad {
 
 /// Whether the last level may have this codec.
 fn suits_last(costs: &Costs, candidate: usize, short: Short) -> bool {
-    short == Short::CpuForWrites || costs.0[candidate].ratio <= LAST_SIZE * costs.0[YARDSTICK].ratio
+    let plain = costs.0[YARDSTICK].ratio;
+    // Without the tree's dictionary it is to be about as small as with it: blocks may be small
+    // since there is one.
+    let with = if ALL[candidate].dictionary { plain } else { costs.0[YARDSTICK_WITH].ratio };
+    short == Short::CpuForWrites || costs.0[candidate].ratio <= LAST_SIZE * plain.min(with)
 }
 
 /// Whether a level may have this codec.

@@ -125,7 +125,7 @@ CPU, json: CpuForWrites 8: lz4 lz4 lz4 lz4 (CpuShort)
 storage, json: Storage 32: zstd:1 zstd:1 zstd:1 zstd:3 (StorageShort)
 nothing, alike: Nothing 256: zstd:3+d zstd:3+d zstd:3+d zstd:3+d (CpuFree)
 CPU, alike: CpuForWrites 8: lz4 lz4 lz4 lz4 (CpuShort)
-CPU: reads, alike: Cpu 32: zstd:1 lz4 zstd:1 zstd:3 (CpuShort)
+CPU: reads, alike: Cpu 32: zstd:1 lz4 zstd:1 zstd:1+d (CpuShort)
 storage, alike: Storage 64: zstd:1+d zstd:1+d zstd:1+d zstd:1+d (StorageShort)
 nothing, random: Nothing 512: none none none none (Plain)
 storage, random: Storage 512: none none none none (Plain)";

@@ -4,7 +4,7 @@ use crate::compaction::policy::auto::Window;
 use crate::compaction::policy::sizes::BlockSizes;
 use crate::fs::Env;
 
-const PLAIN: Way = Way { codec: Codec::Zstd(3), dictionary: false };
+const ZSTD: Codec = Codec::Zstd(3);
 
 /// Costs with these ratios; a block costs some time by itself.
 fn costs(ratios: [f64; 3]) -> SizeCosts {
@@ -25,7 +25,8 @@ fn price(short: Short) -> Price {
 /// look-ups, so many bytes by scans, and so many bytes are written.
 fn last(ratios: [f64; 3], apart: f64, scanned: f64, written: f64) -> LevelBlocks {
     let load = LevelLoad { written, read: apart * 16e3 + scanned };
-    let level = LevelBlocks { costs: Some(costs(ratios)), load, apart, ..LevelBlocks::default() };
+    let costs = Some(costs(ratios));
+    let level = LevelBlocks { costs, decode_nanos: 0.5, load, apart, ..LevelBlocks::default() };
     of_blocks([0, 0, 1_000_000_000], level)
 }
 
@@ -58,10 +59,10 @@ fn sizes_by_what_is_done_with_a_level() {
     use Short::{Cpu, CpuForWrites, Nothing};
     let unread = |ratios| last(ratios, 0.0, 0.0, 1e6);
     let cases = [
-        // While nobody reads, small blocks where they cost no space and nothing is short.
+        // While nobody reads, smaller blocks where they cost no space and nothing is short.
         (LAST, unread(ALIKE), Nothing, 4, BlockWhy::Unread),
         (LAST, unread([0.42, 0.41, 0.4]), Nothing, 8, BlockWhy::Unread),
-        (LAST, unread(UNLIKE), Nothing, 16, BlockWhy::Scanned),
+        (LAST, unread(UNLIKE), Nothing, 16, BlockWhy::Unread),
         (LAST, unread(ALIKE), CpuForWrites, 16, BlockWhy::Unmeasured),
         (LAST - 1, unread(ALIKE), Nothing, 16, BlockWhy::Unmeasured),
         // Look-ups want small ones, scans and merges large ones.
@@ -80,6 +81,44 @@ fn sizes_by_what_is_done_with_a_level() {
 }
 
 #[test]
+fn a_dictionary_lets_blocks_be_small() {
+    let unread = |costs| {
+        let blocks = LevelBlocks { costs: Some(costs), ..last(UNLIKE, 0.0, 0.0, 1e6) };
+        chosen(LAST, blocks, Short::Nothing, ChosenSizes::default())
+    };
+    let without = costs(UNLIKE);
+    // What it leaves of blocks of each size; what is chosen, and whether it is wanted for that.
+    for (leaves, at, wanted) in [
+        ([0.8, 0.9, 0.96], 0, true),
+        ([0.83, 0.93, 0.96], 1, true),
+        // Large blocks have it for 6 %, and are the measure then.
+        ([0.83, 0.93, 0.94], 2, true),
+        ([0.9, 0.92, 0.96], 1, true),
+        ([0.9, 0.96, 1.0], 2, false),
+        ([0.9, 0.98, 0.96], 2, false),
+        ([0.9, 0.96, 0.9], 2, true),
+        ([1.0, 1.0, 1.0], 2, false),
+    ] {
+        let with = costs([0, 1, 2].map(|at| leaves[at] * UNLIKE[at]));
+        let sizes = unread(without.or(&with, [false; 3]));
+        assert_eq!(sizes.levels[LAST].map(|choice| choice.at), Some(at), "{leaves:?}");
+        assert_eq!(without.saves(&with, &sizes).is_some(), wanted, "{leaves:?}");
+    }
+    assert!(without.saves(&costs(ALIKE), &ChosenSizes::default()).is_none(), "none is chosen");
+}
+
+#[test]
+fn while_nobody_reads_the_codec_decides() {
+    let decompress = |nanos: f64| {
+        let blocks = LevelBlocks { decode_nanos: nanos, ..last(ALIKE, 0.0, 0.0, 1e6) };
+        bytes(LAST, blocks, Short::Nothing).0 >> 10
+    };
+    let codecs = [Codec::None, Codec::Lz4, Codec::Zstd(1), Codec::Zstd(12), Codec::Zlib(6)];
+    let sizes = codecs.map(|codec| decompress(USUAL.decompress_nanos(codec)));
+    assert_eq!(sizes, [16, 16, 4, 4, 4]);
+}
+
+#[test]
 fn what_is_set_is_not_chosen_and_nothing_is_chosen_unmeasured() {
     let sizes = BlockSizes { set: 2048, ..BlockSizes::default() };
     assert_eq!(sizes.of(LAST), (2048, BlockWhy::Set));
@@ -93,7 +132,7 @@ fn a_choice_stays_until_another_is_clearly_better() {
     let after = |blocks, short| chosen(LAST, blocks, short, small).levels[LAST];
     // Nobody reads any more, and CPU is short.
     assert_eq!(after(last(ALIKE, 0.0, 0.0, 1e9), Short::CpuForWrites), small.levels[LAST]);
-    let even = after(last(ALIKE, 700.0, 1e7, 0.0), Short::Nothing);
+    let even = after(last(ALIKE, 2500.0, 1e7, 0.0), Short::Nothing);
     assert_eq!(even, small.levels[LAST]);
     let scanned = after(last(ALIKE, 10.0, 1e9, 0.0), Short::Nothing);
     assert_eq!(scanned.map(|choice| SIZES[choice.at]), Some(16 << 10));
@@ -106,6 +145,46 @@ fn what_nobody_has_asked_for_gives_way_to_writes() {
     assert_eq!(small.levels[LAST].map(|choice| choice.why), Some(BlockWhy::Unread));
     assert_eq!(chosen(LAST, unread, Short::CpuForWrites, small).levels[LAST], None);
     assert_eq!(chosen(LAST, unread, Short::Storage, small).levels[LAST], small.levels[LAST]);
+}
+
+#[test]
+fn what_nobody_has_asked_for_follows_the_codec() {
+    let unread = |decode_nanos| LevelBlocks { decode_nanos, ..last(ALIKE, 0.0, 0.0, 1e6) };
+    let (light, middling, strong) = (unread(0.02), unread(0.18), unread(1.0));
+    let size = |chosen: ChosenSizes| chosen.levels[LAST].map(|choice| SIZES[choice.at] >> 10);
+    let mut now = ChosenSizes::default();
+    for (blocks, kib) in [(light, 16), (middling, 16), (strong, 4), (middling, 4), (light, 16)] {
+        now = chosen(LAST, blocks, Short::Nothing, now);
+        assert_eq!(size(now), Some(kib));
+    }
+    // What reads have asked for does not, until they ask for something else.
+    let read = chosen(LAST, last(ALIKE, 1e4, 0.0, 0.0), Short::Nothing, now);
+    assert_eq!(size(read), Some(4));
+    assert_eq!(size(chosen(LAST, light, Short::Nothing, read)), Some(4));
+}
+
+#[test]
+fn what_is_found_stays_until_reads_come() {
+    let found = |at| {
+        let mut levels = [None; LEVELS];
+        levels[LAST] = Some(SizeChoice { at, why: BlockWhy::Found });
+        ChosenSizes { levels, rewrites_last: false }
+    };
+    // As large as what reads may have asked for, under a codec that asks for nothing.
+    let unread = LevelBlocks { decode_nanos: 0.0, ..last([0.418, 0.41, 0.4], 0.0, 0.0, 1e6) };
+    for at in 0..LARGEST {
+        let after = |short| chosen(LAST, unread, short, found(at)).levels[LAST];
+        assert_eq!(after(Short::Nothing), found(at).levels[LAST]);
+        assert_eq!(after(Short::CpuForWrites), None);
+        // What was chosen without reads stays if it has become a little too large.
+        let mut before = found(at);
+        before.levels[LAST] = Some(SizeChoice { at, why: BlockWhy::Unread });
+        let strong = LevelBlocks { decode_nanos: 0.5, ..unread };
+        assert_eq!(chosen(LAST, strong, Short::Nothing, before).levels, before.levels);
+    }
+    // What reads agree with is theirs.
+    let agreed = chosen(LAST, last(ALIKE, 1e4, 0.0, 0.0), Short::Nothing, found(0)).levels[LAST];
+    assert_eq!(agreed, Some(SizeChoice { at: 0, why: BlockWhy::LookedUp }));
 }
 
 #[test]
@@ -188,7 +267,7 @@ fn measured_on_pieces_cut_to_each_size() {
     let text: String = (0..2000).map(row).collect();
     let pieces: Vec<&[u8]> = text.as_bytes().chunks(16_000).collect();
     let of = |pieces: &[&[u8]], key: f64| {
-        SizeCosts::measure(pieces, PLAIN, None, (key + 60.0, key), &*clock)
+        SizeCosts::measure(pieces, ZSTD, None, (key + 60.0, key), &*clock)
     };
     let SizeCosts([small, middle, large]) = of(&pieces, 16.0).unwrap();
     assert!(small.ratio > middle.ratio && middle.ratio > large.ratio, "{small:?} {large:?}");
@@ -198,10 +277,9 @@ fn measured_on_pieces_cut_to_each_size() {
     assert_eq!(of(&pieces[..1], 16.0), None, "a few bytes tell nothing");
     let blocks: Vec<&[u8]> = text.as_bytes().chunks(4000).collect();
     assert_eq!(of(&blocks, 16.0), None, "small blocks do not tell what large ones would be like");
-    let none = Way { codec: Codec::None, dictionary: false };
-    let plain = SizeCosts::measure(&pieces, none, None, (76.0, 16.0), &*clock).unwrap().0;
+    let plain = SizeCosts::measure(&pieces, Codec::None, None, (76.0, 16.0), &*clock).unwrap().0;
     assert!((plain[0].ratio - 1.01).abs() < 0.002 && plain[LARGEST].ratio < 1.003, "{plain:?}");
-    let long_rows = SizeCosts::measure(&pieces, PLAIN, None, (20e3, 16.0), &*clock).unwrap().0;
+    let long_rows = SizeCosts::measure(&pieces, ZSTD, None, (20e3, 16.0), &*clock).unwrap().0;
     let ratios = long_rows.map(|cost| cost.ratio);
     assert!(ratios[0] == ratios[1] && ratios[1] == ratios[2], "a block has a row: {ratios:?}");
 }

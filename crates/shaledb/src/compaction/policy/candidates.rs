@@ -25,11 +25,13 @@ pub const ALL: [Way; CANDIDATES] = [
 
 /// The candidate whose size the last level is held to.
 pub const YARDSTICK: usize = 4;
+/// The same with the tree's dictionary.
+pub const YARDSTICK_WITH: usize = 8;
 /// The first candidate with a dictionary, and that without one which else is the same.
 const WITH: usize = 7;
 const WITHOUT: usize = 3;
 /// A dictionary is worth no try if it leaves more than this of what there is without.
-const DICTIONARY_SAVES: f64 = 0.97;
+const DICTIONARY_SAVES: f64 = 0.98;
 
 /// A way to compress blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,8 @@ impl Way {
     }
 }
 
+/// What zlib takes to decompress a byte, about.
+const ZLIB_NANOS: f64 = 2.0;
 /// Fewer bytes tell nothing: what an empty block has, and what a call costs, would count as data.
 const SAMPLE_BYTES_MIN: usize = 8 << 10;
 
@@ -139,6 +143,16 @@ impl Costs {
             }
         }
         Some(costs)
+    }
+
+    /// Nanoseconds of CPU to decompress a byte by a codec, also by one that is no candidate.
+    pub fn decompress_nanos(&self, codec: Codec) -> f64 {
+        let near = match codec {
+            Codec::Zstd(..0) => Codec::Zstd(-3),
+            Codec::Zstd(_) => Codec::Zstd(3),
+            other => other,
+        };
+        index_of(near, false).map_or(ZLIB_NANOS, |at| self.0[at].decompress)
     }
 
     /// Whether a candidate is worth a look: of those with a dictionary, if that saves something.

@@ -114,6 +114,13 @@ pub fn may_have_kept(table: &TableMeta, oldest_snapshot: SeqNo) -> bool {
     table.min_seq == 0 && table.max_seq > 0 && table.max_seq <= oldest_snapshot
 }
 
+/// Whether a table becomes smaller when it is written with a codec that the engine has chosen: it
+/// has a lighter one, and not since none made it smaller.
+pub fn would_shrink(table: &TableMeta, choice: Choice) -> bool {
+    let chosen = !matches!(choice.why, Why::Set | Why::Plain) && table.why != Why::Plain;
+    chosen && table.codec.is_some_and(|has| is_lighter(has, choice.codec))
+}
+
 /// Whether a codec is known to save less than the one that is wanted. All levels of zstd from 1 on
 /// count as one: rewriting a table for the little between them does not pay.
 fn is_lighter(codec: Codec, wanted: Codec) -> bool {

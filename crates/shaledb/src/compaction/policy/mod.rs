@@ -14,5 +14,5 @@ pub mod block_size;
 
 pub use levels::{
     LAST, filter_bits, makes_blocks_anew, may_have_kept, may_move, reuses_blocks, table_bytes,
-    wants_rewrite,
+    wants_rewrite, would_shrink,
 };

@@ -25,21 +25,27 @@ pub enum BlockWhy {
     /// Nothing has spoken for another one yet.
     #[default]
     Unmeasured,
-    /// Larger ones would save little space.
+    /// Nothing is known of reads: it suits the codec.
     Unread,
+    /// The tables that are there have it, as was chosen before they were opened.
+    Found,
     /// Most reads want one row of a block.
     LookedUp,
     /// What is written and scanned costs less so, or smaller ones would take too much space.
     Scanned,
+    /// The limit on space is near.
+    SpaceShort,
 }
 
 impl BlockWhy {
-    pub(super) const ALL: [BlockWhy; 5] = [
+    pub(super) const ALL: [BlockWhy; 7] = [
         BlockWhy::Set,
         BlockWhy::Unmeasured,
         BlockWhy::Unread,
+        BlockWhy::Found,
         BlockWhy::LookedUp,
         BlockWhy::Scanned,
+        BlockWhy::SpaceShort,
     ];
 
     /// The reason in words.
@@ -47,9 +53,11 @@ impl BlockWhy {
         match self {
             BlockWhy::Set => "it is set",
             BlockWhy::Unmeasured => "nothing speaks for another size yet",
-            BlockWhy::Unread => "larger ones would save little space",
+            BlockWhy::Unread => "they suit the codec, and nobody reads them yet",
+            BlockWhy::Found => "those that are there were chosen so",
             BlockWhy::LookedUp => "reads want single rows of them",
             BlockWhy::Scanned => "smaller ones would cost more than they give",
+            BlockWhy::SpaceShort => "the limit on space is near, and smaller ones take more",
         }
     }
 }
@@ -84,7 +92,7 @@ impl ChosenSizes {
         let at = (0..SIZES.len()).max_by_key(|at| bytes[*at]).unwrap_or(LARGEST);
         let mut sizes = ChosenSizes::default();
         if blocks >= BLOCKS_TELL && at < LARGEST {
-            sizes.levels[LEVELS - 1] = Some(SizeChoice { at, why: BlockWhy::Unread });
+            sizes.levels[LEVELS - 1] = Some(SizeChoice { at, why: BlockWhy::Found });
         }
         sizes
     }
@@ -104,6 +112,11 @@ impl ChosenSizes {
     /// Whether one was chosen for the last level.
     pub fn has_last(&self) -> bool {
         self.levels[LEVELS - 1].is_some()
+    }
+
+    /// The same, of which nothing is rewritten.
+    pub fn without_rewriting(self) -> ChosenSizes {
+        ChosenSizes { rewrites_last: false, ..self }
     }
 
     /// The size that tables of the last level of another one are to be rewritten for, if they are.
@@ -137,6 +150,14 @@ pub struct BlockSizes {
 }
 
 impl BlockSizes {
+    /// Large blocks, which take the least space, and no table that is rewritten for smaller ones;
+    /// what is set stays.
+    pub fn largest(self) -> BlockSizes {
+        let all = SizeChoice { at: LARGEST, why: BlockWhy::SpaceShort };
+        let chosen = ChosenSizes { levels: [Some(all); LEVELS], rewrites_last: false };
+        BlockSizes { chosen, ..self }
+    }
+
     /// For tables of `level`, in bytes before compression, and why.
     pub fn of(&self, level: usize) -> (u32, BlockWhy) {
         let chosen = self.chosen.levels[level.min(LEVELS - 1)];
@@ -216,7 +237,7 @@ mod tests {
             let chosen = ChosenSizes::of_last(tables.iter());
             BlockSizes { chosen, ..BlockSizes::default() }.of(LEVELS - 1)
         };
-        assert_eq!(of(&[(1000, 3_900, 270)]), (4 << 10, BlockWhy::Unread));
+        assert_eq!(of(&[(1000, 3_900, 270)]), (4 << 10, BlockWhy::Found));
         assert_eq!(of(&[(1000, 7_900, 270)]).0, 8 << 10);
         // Half of it has been rewritten.
         assert_eq!(of(&[(410, 4_000, 270), (100, 16_000, 270)]).0, 4 << 10);

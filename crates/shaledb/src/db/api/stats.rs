@@ -259,7 +259,7 @@ impl Core {
     fn tree_stats(&self, tree: &TreeCore) -> TreeStats {
         let state = tree.state.load();
         let shape = state.version.shape();
-        let settings = self.pick_settings(tree);
+        let settings = self.pick_settings(tree, self.pick_space());
         let targets = Targets::of(&shape, &settings);
         let counters = tree.levels.lock().clone();
         let dictionary = DictionaryStats::of(&counters.learned);

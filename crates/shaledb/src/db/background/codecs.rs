@@ -3,7 +3,9 @@
 
 use crate::base::config::{Codec, LEVELS};
 use crate::base::stats::Counter;
-use crate::base::sync::atomic::Ordering::Relaxed;
+use crate::base::sync::atomic::Ordering::{Acquire, Relaxed};
+use crate::compaction::plan::Space;
+use crate::compaction::policy::LAST;
 use crate::compaction::policy::auto::{self, Price, TreeLoad};
 use crate::compaction::policy::chosen::{Chosen, LevelCodecs};
 use crate::compaction::policy::sizes::{BlockSizes, ChosenSizes, SIZES};
@@ -26,12 +28,21 @@ pub(crate) struct WrittenTable<'a> {
 impl TreeCore {
     /// The codecs of its levels now.
     pub fn level_codecs(&self) -> LevelCodecs {
+        // A size that needs a dictionary comes after the codec that uses it.
+        let sizes = ChosenSizes::unpack(self.chosen_sizes.load(Acquire));
         let chosen = Chosen::unpack(self.chosen.load(Relaxed));
-        let sizes = ChosenSizes::unpack(self.chosen_sizes.load(Relaxed));
         let set = LevelCodecs::of_config(&self.config);
         let rewrite_before = self.rewrite_before.load(Relaxed);
         let blocks = BlockSizes { chosen: sizes, rewrite_before, ..set.blocks };
         LevelCodecs { chosen, blocks, ..set }
+    }
+
+    /// The same with this much room. Where the limit on space is near no block becomes smaller than
+    /// its rows were in: what that takes more is in no estimate of what a merge needs.
+    pub fn codecs_in(&self, space: Space) -> LevelCodecs {
+        let codecs = self.level_codecs();
+        let blocks = if space.is_tight { codecs.blocks.largest() } else { codecs.blocks };
+        LevelCodecs { blocks, ..codecs }
     }
 
     /// Whether the engine chooses how large blocks are.
@@ -94,6 +105,9 @@ impl Core {
             self.study_sizes(tree, (written.meta, written.codec, written.dictionary), probed)
         {
             tree.levels.lock().learned.studied_sizes(level, sizes);
+        }
+        if level == LAST {
+            self.try_small_blocks(tree, written.meta, &probed.blocks, true);
         }
     }
 
@@ -168,6 +182,14 @@ impl Core {
             if chosen != load.chosen {
                 changed = true;
                 tracing::debug!(tree = tree.name, ?chosen, ?price, "codecs chosen");
+                let suits = |chosen| {
+                    let codecs = LevelCodecs { chosen, ..tree.level_codecs() };
+                    matches!(codecs.of(LAST, LAST).codec, Codec::Zstd(1..))
+                };
+                if suits(chosen) && !suits(load.chosen) {
+                    // What a dictionary would do was of no use before.
+                    tree.levels.lock().learned.forget_trial();
+                }
                 tree.chosen.store(chosen.pack(), Relaxed);
             }
         }

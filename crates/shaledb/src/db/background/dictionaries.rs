@@ -9,9 +9,10 @@ use crate::base::sync::Arc;
 use crate::compaction::policy::LAST;
 use crate::compaction::policy::candidates::{Costs, USUAL};
 use crate::compaction::policy::chosen::Choice;
+use crate::compaction::policy::sizes::SIZES;
 use crate::db::core::{Core, TreeCore, TreeDictionary};
 use crate::table::compress::Dictionary;
-use crate::table::write::{self, HeldOut, Used, Verdict};
+use crate::table::write::{self, HeldOut, Least, Used, Verdict};
 use crate::table::{Probed, Table, TableDictionary};
 use std::cmp::Reverse;
 
@@ -50,6 +51,7 @@ impl Core {
     /// Decides on the tree's dictionary, and finds what codecs do, by blocks of a table of a level.
     pub fn study(&self, tree: &TreeCore, level: usize, probed: &Probed) -> Option<Costs> {
         let held = HeldOut::of(probed.blocks.iter().map(Vec::as_slice));
+        // Near the limit on space blocks are larger for a while.
         let sizes = tree.level_codecs().blocks;
         // Where the engine chooses sizes, what was kept are pieces of several blocks.
         let cut = |level: usize| match tree.chooses_sizes() {
@@ -57,7 +59,9 @@ impl Core {
             false => held.clone(),
         };
         // Most of the data is in the last level.
-        let dictionary = self.renew_dictionary(tree, level, probed, &cut(LAST));
+        let is_small = tree.chooses_sizes() && sizes.of(LAST).0 < SIZES[SIZES.len() - 1];
+        let least = if is_small { Least::OF_SMALL } else { Least::USUAL };
+        let dictionary = self.renew_dictionary(tree, level, probed, (&cut(LAST), least));
         if !tree.config.codecs.has_auto() {
             // Nothing is chosen by them.
             return Some(USUAL);
@@ -66,7 +70,12 @@ impl Core {
         // What a dictionary was made of does not tell what it does to other blocks.
         let costs = Costs::measure(&measured, dictionary.as_deref(), &*self.env.clock);
         let all = || [learnt, measured].concat();
-        costs.or_else(|| Costs::measure(&all(), None, &*self.env.clock))
+        let costs = costs.or_else(|| Costs::measure(&all(), None, &*self.env.clock));
+        // Else the next table is asked: the tree has got another one meanwhile.
+        let id = |own: &Option<Arc<Dictionary>>| own.as_ref().map(|own| own.id());
+        let known = tree.levels.lock().learned.dictionary().id();
+        let is_still = tree.dictionary_level().is_none() || known == id(&dictionary);
+        costs.filter(|_| is_still)
     }
 
     /// The tree's dictionary from now on, by some blocks of a table.
@@ -75,7 +84,7 @@ impl Core {
         tree: &TreeCore,
         level: usize,
         probed: &Probed,
-        blocks: &HeldOut<'_>,
+        (blocks, least): (&HeldOut<'_>, Least),
     ) -> Option<Arc<Dictionary>> {
         let raw_bytes = probed.raw_bytes;
         let zstd_level = tree.dictionary_level()?;
@@ -88,22 +97,14 @@ impl Core {
             known = self.tree_dictionary(tree);
         }
         let used = known.clone().flatten();
-        // Most of the data comes to be in tables of about the full size, or in one table.
-        let shape = tree.state.load().version.shape();
-        let tables: Vec<u64> = shape.levels.iter().flatten().map(|t| t.raw_bytes).collect();
-        let all = tables.iter().sum::<u64>() + raw_bytes;
-        let largest = tables.iter().fold(raw_bytes, |most, bytes| most.max(*bytes));
-        let full =
-            if tables.len() < TABLES_TELL { RATIO * self.settings.table_bytes } else { largest };
-        let raw_bytes = all.min(full).max(raw_bytes);
+        let (raw_bytes, may_search) = self.dictionary_room(tree, raw_bytes);
         let saved = tree.levels.lock().learned.dictionary_saved();
-        let before = Used { dictionary: used.clone(), saved };
+        let before = Used { dictionary: used.clone(), saved, least };
         // Blocks of level 0 have sequence numbers, so they would go by others than the rest.
         let is_decided = known.is_some() && !write::was_small(saved.1, raw_bytes);
         if level == 0 && is_decided {
             return used;
         }
-        let may_search = self.tables.memory.total() >= SEARCH_MEMORY_MIN;
         let size = (raw_bytes, may_search);
         let Some(verdict) = write::decide(blocks, zstd_level, size, &before) else {
             return used;
@@ -111,7 +112,21 @@ impl Core {
         if verdict.dictionary.is_none() && used.is_none() && raw_bytes < NONE_BYTES_MIN {
             return None;
         }
-        self.note_dictionary(tree, &verdict, raw_bytes)
+        let judged = before.dictionary.map(|own| own.id());
+        self.note_dictionary(tree, &verdict, (raw_bytes, judged))
+    }
+
+    /// How large a table it is that a dictionary is made for, by one of `raw_bytes` that was
+    /// written; and whether there is memory to search for one.
+    pub(super) fn dictionary_room(&self, tree: &TreeCore, raw_bytes: u64) -> (u64, bool) {
+        // Most of the data comes to be in tables of about the full size, or in one table.
+        let shape = tree.state.load().version.shape();
+        let tables: Vec<u64> = shape.levels.iter().flatten().map(|t| t.raw_bytes).collect();
+        let all = tables.iter().sum::<u64>() + raw_bytes;
+        let largest = tables.iter().fold(raw_bytes, |most, bytes| most.max(*bytes));
+        let full =
+            if tables.len() < TABLES_TELL { RATIO * self.settings.table_bytes } else { largest };
+        (all.min(full).max(raw_bytes), self.tables.memory.total() >= SEARCH_MEMORY_MIN)
     }
 
     /// That a tree has this dictionary, which is kept ready.
@@ -120,17 +135,29 @@ impl Core {
         TreeDictionary::with(dictionary)
     }
 
-    /// Notes which dictionary a tree is to have.
+    /// Notes which dictionary a tree is to have, by what was found of a table of so many bytes
+    /// while it had the one that was `judged`. Answers with the one that it has.
     fn note_dictionary(
         &self,
         tree: &TreeCore,
         verdict: &Verdict,
-        raw_bytes: u64,
+        (raw_bytes, judged): (u64, Option<u32>),
     ) -> Option<Arc<Dictionary>> {
         let shared = verdict.dictionary.clone().map(|own| self.tables.dictionaries.share(own));
-        let known = shared.as_ref().map_or(TreeDictionary::Without, |own| self.with(own));
+        let known = shared.as_ref().map_or(TreeDictionary::Without, TreeDictionary::with);
         let saves = (verdict.saves_percent, raw_bytes);
-        let changed = tree.levels.lock().learned.has_dictionary(known, saves);
+        let changed = {
+            let learned = &mut tree.levels.lock().learned;
+            let is_as_judged = learned.dictionary().id() == judged;
+            is_as_judged.then(|| learned.has_dictionary(known, saves))
+        };
+        let Some(changed) = changed else {
+            // Another thread has found another one meanwhile.
+            return self.tree_dictionary(tree).flatten();
+        };
+        if let Some(own) = &shared {
+            self.tables.dictionaries.keep(own);
+        }
         if changed {
             let bytes = shared.as_ref().map(|dictionary| dictionary.bytes().len());
             let saves = verdict.saves_percent;
@@ -140,7 +167,7 @@ impl Core {
     }
 
     /// The dictionary of a tree's tables to come. The outer `None`: that is not known yet.
-    fn tree_dictionary(&self, tree: &TreeCore) -> Option<Option<Arc<Dictionary>>> {
+    pub(super) fn tree_dictionary(&self, tree: &TreeCore) -> Option<Option<Arc<Dictionary>>> {
         let known = tree.levels.lock().learned.dictionary();
         match &known {
             TreeDictionary::Without => return Some(None),
@@ -252,7 +279,7 @@ mod tests {
         let first = learned(&tree).0.id();
         assert!(first.is_some(), "{}", db.stats());
         let verdict = Verdict { dictionary: Some(made_of(letter)), saves_percent: 20.0 };
-        core.note_dictionary(&tree.inner, &verdict, 5 << 20);
+        core.note_dictionary(&tree.inner, &verdict, (5 << 20, first));
         drop(verdict);
         let (renewed, saved) = learned(&tree);
         fill(&tree, "b", 4_000, letter);

@@ -10,6 +10,7 @@
 use super::codecs::WrittenTable;
 use super::rest::Rests;
 use crate::base::activity::Activity;
+use crate::base::config::Codec;
 use crate::base::error::{Error, Result};
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
@@ -212,8 +213,14 @@ impl Core {
         // Not more than it needs, so that the files of others go while it runs.
         let inputs = job.progress.lock().inputs_of(part);
         let codecs = job.tree.level_codecs();
+        let chosen = || codecs.blocks.of(job.plan.output_level).0 as usize;
         let probe = job.tree.probe(job.plan.choice.codec);
-        let dictionary = self.table_dictionary(&job.tree, job.plan.choice);
+        let mut choice = job.plan.choice;
+        // Since the merge was planned blocks may have become small for a dictionary.
+        let is_as_chosen = job.plan.output_level == LAST && job.plan.block_bytes.is_none();
+        let suits = is_as_chosen && matches!(choice.codec, Codec::Zstd(1..));
+        choice.dictionary |= suits && codecs.of(LAST, LAST).dictionary;
+        let dictionary = self.table_dictionary(&job.tree, choice);
         let env = match &job.room.promise {
             Some(promise) => self.env_paid_by(Payer::Merge(promise.clone())),
             None => self.env.clone(),
@@ -232,7 +239,7 @@ impl Core {
             codecs: &codecs,
             probe: probe.as_ref(),
             dictionary: &dictionary,
-            block_bytes: codecs.blocks.of(job.plan.output_level).0 as usize,
+            block_bytes: job.plan.block_bytes.unwrap_or_else(chosen),
             dir: &self.dir,
             next_file: &self.next_file,
         };

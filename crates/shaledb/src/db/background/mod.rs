@@ -2,6 +2,7 @@
 //! who waits for them.
 
 mod dictionaries;
+mod small_blocks;
 mod block_sizes;
 mod codecs;
 mod table_files;

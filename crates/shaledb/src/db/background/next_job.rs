@@ -252,12 +252,12 @@ impl Core {
             // After the version: a snapshot taken later sees all range deletes that it has.
             let snapshots = self.reader_seqs();
             let shape = version.shape();
-            let settings = self.pick_settings(tree);
+            let space = self.pick_space();
+            let settings = self.pick_settings(tree, space);
             // Damage there is reported by the job that reads the table.
             let range_deletes = version.range_deletes().ok();
             let range_deletes = range_deletes.map(|set| &**set);
-            let load =
-                Load { idle, snapshots: &snapshots, range_deletes, space: self.pick_space() };
+            let load = Load { idle, snapshots: &snapshots, range_deletes, space };
             let readers = snapshots.len() > 1;
             if let Some(wanted) = tree.manual.lock().as_ref() {
                 if readers && again(&snapshots) {
@@ -289,17 +289,16 @@ impl Core {
         load: &Load<'_>,
     ) -> Step {
         let shape = tree.state.load().version.shape();
+        let settings = self.pick_settings(tree, load.space);
         if tree.is_building() {
             // What it has cannot be brought into its last shape yet.
             return match wanted.for_room {
-                true => {
-                    manual::pick_room_beneath(&shape, &self.pick_settings(tree), busy, load.space)
-                }
+                true => manual::pick_room_beneath(&shape, &settings, busy, load.space),
                 false => Step::Done,
             };
         }
         let bounds = (wanted.lower.as_deref(), wanted.upper.as_deref());
-        manual::pick_manual(&shape, &self.pick_settings(tree), busy, load, bounds)
+        manual::pick_manual(&shape, &settings, busy, load, bounds)
     }
 }
 

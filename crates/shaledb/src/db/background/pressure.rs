@@ -24,7 +24,7 @@ pub(crate) struct Memtables {
 impl Core {
     /// Works out a tree's debt after its tables have changed.
     pub fn note_debt(&self, tree: &TreeCore) {
-        let settings = self.pick_settings(tree);
+        let settings = self.pick_settings(tree, self.pick_space());
         loop {
             let version = tree.state.load().version.clone();
             let shape = version.shape();

@@ -28,6 +28,7 @@ impl Core {
             level0_merge: space::level0_merge_bytes(self.settings.memtable_bytes),
             is_tight: waited_for || space::is_tight(&balance),
             is_short: waited_for || space::state(&balance) > SpaceState::Free,
+            is_unpromised: balance.promised == 0,
         }
     }
 
@@ -98,3 +99,7 @@ impl Core {
         Some(RoomOfMerge { promise: Some(self.space().promise(needed)?), in_turn: true })
     }
 }
+
+#[cfg(test)]
+#[path = "space_tests.rs"]
+mod tests;

@@ -1,7 +1,7 @@
 //! How the tables of a tree are written and opened, and how files go that no edit names.
 
 use crate::base::sync::Arc;
-use crate::compaction::plan;
+use crate::compaction::plan::{self, Space};
 use crate::compaction::policy;
 use crate::compaction::score::Targets;
 use crate::db::core::{Core, TreeCore};
@@ -11,11 +11,11 @@ use crate::table::{Table, TableOptions};
 
 impl Core {
     /// What the picker is given of this tree's settings.
-    pub fn pick_settings(&self, tree: &TreeCore) -> plan::Settings {
+    pub fn pick_settings(&self, tree: &TreeCore, space: Space) -> plan::Settings {
         plan::Settings {
             memtable_bytes: self.settings.memtable_bytes,
             table_bytes: self.settings.table_bytes,
-            codecs: tree.level_codecs(),
+            codecs: tree.codecs_in(space),
             filter_bits: tree.config.filter_bits,
             building: tree.is_building(),
         }
@@ -23,7 +23,7 @@ impl Core {
 
     /// How tables of a level of this tree are written.
     pub fn table_options(&self, tree: &TreeCore, level: usize) -> TableOptions {
-        let settings = self.pick_settings(tree);
+        let settings = self.pick_settings(tree, self.pick_space());
         let shape = tree.state.load().version.shape();
         let base = Targets::of(&shape, &settings).base;
         let choice = settings.codecs.of(level, base);

@@ -10,6 +10,8 @@ use crate::base::sync::atomic::{
 };
 use crate::compaction::policy::auto::{EVERY_NANOS, Price, SECONDS, Window};
 
+/// To look at tables that are there may take one part in so many of the time.
+const LOOKS_SHARE: u64 = 5;
 /// After so many looks at rest nothing changes.
 const RESTS: u8 = 8;
 
@@ -24,6 +26,8 @@ pub(crate) struct CodecPrice {
     wanted: AtomicBool,
     /// Whether it was at rest then, and before.
     rests: AtomicU8,
+    /// Before that no table that is there is looked at.
+    look_after: AtomicU64,
     /// Blocks that were read in all by the last look at rest.
     misses: AtomicU64,
     state: Mutex<Seen, { rank::CODECS }>,
@@ -158,6 +162,16 @@ impl CodecPrice {
         assert!(before > 0, "what is due has a beginning");
         // Another thread may have counted since this one has looked at the clock.
         now.saturating_sub(before).max(1) as f64 / 1e9
+    }
+
+    /// Whether tables that are there may be looked at: of thousands of trees that takes long.
+    pub fn may_look(&self, now: u64) -> bool {
+        now >= self.look_after.load(Relaxed)
+    }
+
+    /// One was looked at.
+    pub fn has_looked(&self, from: u64, to: u64) {
+        self.look_after.store(to + (LOOKS_SHARE - 1) * to.saturating_sub(from), Relaxed);
     }
 
     /// Has them chosen at the next look: the load has just ended.

@@ -41,6 +41,23 @@ pub(crate) struct Learned {
     left: [u64; SIZES.len()],
     /// How often the tree has got another dictionary, or none after one.
     dictionary_changes: u64,
+    /// A dictionary that would pay if blocks of the last level were small.
+    trial: Option<Trial>,
+    /// What the last one saved that was looked for, and the size of the table then.
+    tried: (f64, u64),
+    /// The last one that the tree had and has no more: with it small blocks are begun.
+    dropped: Weak<Dictionary>,
+}
+
+/// A dictionary that the tree does not have, since its blocks are too large to gain by it.
+#[derive(Clone, Debug)]
+pub(crate) struct Trial {
+    pub held: Weak<Dictionary>,
+    /// What zstd does to blocks of each size without it, and with it.
+    pub without: SizeCosts,
+    pub with: SizeCosts,
+    /// What the candidates do to the smallest blocks with it; `None` where codecs are set.
+    pub costs: Option<Costs>,
 }
 
 /// A table that was written, as far as it tells something of the data.
@@ -163,7 +180,15 @@ impl Learned {
     pub fn has_dictionary(&mut self, dictionary: TreeDictionary, saves: (f64, u64)) -> bool {
         // Read again from a table it is in memory anew.
         let same = self.dictionary.id() == dictionary.id();
-        self.dictionary = dictionary;
+        let before = std::mem::replace(&mut self.dictionary, dictionary);
+        match (before, self.dictionary.id()) {
+            // Blocks that have it can be reused if it comes back.
+            (TreeDictionary::With { held, .. }, None) => {
+                (self.dropped, self.tried) = (held, self.saved);
+            }
+            (_, Some(_)) => self.trial = None,
+            _ => {}
+        }
         self.saves_percent = Some(saves.0);
         let has_one = self.dictionary.id().is_some();
         if !same || self.saved.0 == 0.0 || was_small(self.saved.1, saves.1) {
@@ -195,6 +220,9 @@ impl Learned {
         }
         let had_one = self.dictionary.id().is_some();
         self.dictionary = dictionary;
+        if self.dictionary.id().is_some() {
+            self.trial = None;
+        }
         if !had_one || self.dictionary.id().is_none() {
             self.saved = (0.0, raw_bytes);
         }
@@ -249,6 +277,18 @@ impl Learned {
         self.levels[level].sizes.is_none() && !self.levels[level].asked_sizes
     }
 
+    /// The last level's blocks get another size, in which a dictionary may pay or not.
+    pub fn resized(&mut self) {
+        self.restudy(LEVELS - 1);
+        // What one saves there is not known yet.
+        self.saved.0 = 0.0;
+    }
+
+    /// The next table of the level shall be studied.
+    pub fn restudy(&mut self, level: usize) {
+        self.levels[level].stale = true;
+    }
+
     /// A table of the level is asked now.
     pub fn asks_sizes(&mut self, level: usize) {
         self.levels[level].asked_sizes = true;
@@ -286,6 +326,50 @@ impl Learned {
     /// reads that have none beside them.
     pub fn blocks(&self, level: usize) -> (Option<SizeCosts>, f64) {
         (self.levels[level].sizes, self.levels[level].apart)
+    }
+
+    /// Notes what was found of small blocks with a dictionary, which the tree does not have, and
+    /// what that saves, or would have saved, in percent, of tables of so many bytes.
+    pub fn tried(&mut self, trial: Option<Trial>, saves: (f64, u64)) {
+        // It may have got one meanwhile.
+        self.trial = trial.filter(|_| self.dictionary.id().is_none());
+        self.tried = saves;
+        self.dropped = Weak::new();
+    }
+
+    /// The last dictionary for small blocks only, if it pays and is still in memory.
+    pub fn trial(&self) -> Option<(&Trial, Arc<Dictionary>)> {
+        self.trial.as_ref().and_then(|trial| Some((trial, trial.held.upgrade()?)))
+    }
+
+    /// The dictionary to try first, and what the one that was tried last has saved.
+    pub fn to_try(&self) -> (Option<Arc<Dictionary>>, (f64, u64)) {
+        let tried = self.trial.as_ref().map_or(&self.dropped, |trial| &trial.held);
+        match tried.upgrade() {
+            // One that was found has left memory: it may be found again.
+            None if !tried.ptr_eq(&Weak::new()) => (None, (0.0, 0)),
+            held => (held, self.tried),
+        }
+    }
+
+    /// Small blocks are to be looked at anew.
+    pub fn forget_trial(&mut self) {
+        if let Some(trial) = self.trial.take() {
+            self.dropped = trial.held;
+        }
+        self.restudy(LEVELS - 1);
+    }
+
+    /// The tree gets the dictionary that was tried, which saves so much, in percent, with the
+    /// blocks that are chosen for the last level.
+    pub fn adopt_trial(&mut self, saves: f64) {
+        let Some(trial) = self.trial.take() else { return };
+        let level = &mut self.levels[LEVELS - 1];
+        level.sizes = Some(trial.without.or(&trial.with, [true, true, false]));
+        level.costs = trial.costs.or(level.costs);
+        if let Some(dictionary) = trial.held.upgrade() {
+            self.has_dictionary(TreeDictionary::with(&dictionary), (saves, self.tried.1));
+        }
     }
 
     /// What codecs do to the data of each level.

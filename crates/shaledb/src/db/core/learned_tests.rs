@@ -178,3 +178,49 @@ fn a_dictionary_that_is_read_again_is_the_same_one() {
     learned.found_dictionary(TreeDictionary::Unknown, 0);
     assert_eq!(learned.dictionary_saved(), (0.0, 0));
 }
+
+fn dictionary(number: usize) -> Arc<Dictionary> {
+    let row = |at: usize| format!("{number} is the number of {at}, of which there are many");
+    let rows: Vec<String> = (0..200).map(row).collect();
+    let rows: Vec<&[u8]> = rows.iter().map(String::as_bytes).collect();
+    Arc::new(Dictionary::make(&rows.concat(), &rows, 3).unwrap())
+}
+
+fn trial_of(dictionary: &Arc<Dictionary>) -> Trial {
+    let sizes = SizeCosts([USUAL.0[4]; 3]);
+    Trial { held: Arc::downgrade(dictionary), without: sizes, with: sizes, costs: None }
+}
+
+#[test]
+fn what_is_tried_first() {
+    let mut learned = Learned::default();
+    let (one, other) = (dictionary(1), dictionary(2));
+    let to_try = |learned: &Learned| {
+        let (own, saves) = learned.to_try();
+        (own.map(|own| own.id()), saves)
+    };
+    assert_eq!(to_try(&learned), (None, (0.0, 0)));
+    learned.tried(Some(trial_of(&one)), (6.0, 1 << 20));
+    assert_eq!(to_try(&learned), (Some(one.id()), (6.0, 1 << 20)));
+    // One that pays in blocks of any size is found meanwhile.
+    assert!(learned.has_dictionary(TreeDictionary::with(&other), (5.0, 1 << 20)));
+    assert!(learned.trial().is_none(), "it would replace that one");
+    learned.tried(Some(trial_of(&one)), (6.0, 1 << 20));
+    assert!(learned.trial().is_none(), "nor what was begun before");
+    // It does not pay any more, and is remembered.
+    assert!(learned.has_dictionary(TreeDictionary::Without, (1.0, 1 << 20)));
+    assert_eq!(to_try(&learned), (Some(other.id()), (5.0, 1 << 20)));
+    drop(other);
+    assert_eq!(to_try(&learned), (None, (0.0, 0)), "it has left memory, and was not in vain");
+    learned.tried(None, (2.5, 1 << 20));
+    assert_eq!(to_try(&learned), (None, (2.5, 1 << 20)), "that was in vain");
+    learned.tried(Some(trial_of(&one)), (6.0, 1 << 20));
+    learned.forget_trial();
+    assert!(learned.trial().is_none());
+    assert_eq!(to_try(&learned), (Some(one.id()), (6.0, 1 << 20)), "set aside only");
+    learned.tried(Some(trial_of(&one)), (6.0, 1 << 20));
+    learned.adopt_trial(4.0);
+    assert_eq!(learned.dictionary().id(), Some(one.id()));
+    assert_eq!(learned.dictionary_saved(), (4.0, 1 << 20));
+    assert!(learned.trial().is_none());
+}

@@ -22,7 +22,7 @@ pub(crate) use counters::MergeWork;
 pub(crate) use database::Core;
 pub(crate) use followed_view::FollowedView;
 pub(crate) use leader::{Leader, LiveWal};
-pub(crate) use learned::{Learned, LevelReads, Seen, TreeDictionary};
+pub(crate) use learned::{Learned, LevelReads, Seen, TreeDictionary, Trial};
 pub(crate) use merge_job::{Inputs, MergeJob, Progress, RoomOfMerge};
 pub(crate) use open_snapshots::{Shard, Taken};
 pub(crate) use prepared::{PreparedCore, PreparedWrites, TablesOf, Written};

@@ -4,7 +4,7 @@
 //!
 //! The dictionary is pieces of three in four of these blocks, with the frequencies of symbols that
 //! zstd finds in them; or, where tables are so large that this pays, what zstd finds by a search.
-//! Its worth is measured on the other blocks: they must become smaller by [`GAIN_PERCENT_MIN`], the
+//! Its worth is measured on the other blocks: they must become smaller by what [`Least`] says, the
 //! dictionary's own bytes counted. Otherwise there is none.
 //!
 //! Measured in docs/decisions/0009-dictionaries.md.
@@ -28,10 +28,29 @@ const PIECE_BYTES: usize = 1024;
 const PIECES_MAX: usize = 31;
 /// A dictionary's content is at most this share of all blocks: one in so many.
 const SHARE: u64 = 64;
-/// What a dictionary must save to be used, in percent.
-const GAIN_PERCENT_MIN: f64 = 5.0;
-/// What one that is in use must go on saving. Less than the above, so that chance does not decide.
-const GAIN_PERCENT_KEPT: f64 = 4.0;
+/// What a dictionary must save, in percent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Least {
+    /// To be used.
+    gain: f64,
+    /// What one that is in use must go on saving. Less than the above, so that chance does not
+    /// decide.
+    kept: f64,
+}
+
+impl Least {
+    /// Where only space is to be won.
+    pub const USUAL: Least = Least { gain: 5.0, kept: 4.0 };
+    /// Where it lets blocks be small, which look-ups win much by.
+    pub const OF_SMALL: Least = Least { gain: 3.0, kept: 2.0 };
+}
+
+impl Default for Least {
+    fn default() -> Least {
+        Least::USUAL
+    }
+}
+
 /// How much smaller a new one must make blocks than the one in use does, in percent: less, if that
 /// was made for tables that were small.
 const BETTER_PERCENT: f64 = 3.0;
@@ -102,6 +121,8 @@ pub struct Used {
     /// What it saved when that was decided, or would have saved, in percent, and the size of the
     /// table then; zeros if that is not known.
     pub saved: (f64, u64),
+    /// What one must save.
+    pub least: Least,
 }
 
 impl Used {
@@ -138,7 +159,8 @@ pub fn decide(
     let saves = |dictionary: &Dictionary| {
         let with = compressed_bytes(level, measured, Some(dictionary))?;
         // The dictionary's share in the measured blocks.
-        let own = stored_bytes(dictionary) as f64 * measured_bytes as f64 / raw_bytes.max(1) as f64;
+        let own =
+            dictionary_bytes(dictionary) as f64 * measured_bytes as f64 / raw_bytes.max(1) as f64;
         Some(100.0 - 100.0 * (with as f64 + own) / without as f64)
     };
     let before = known.saved;
@@ -147,7 +169,7 @@ pub fn decide(
     let used = used.and_then(|used| Some((Arc::clone(used), saves(used)?)));
     let better = if was_small { BETTER_THAN_SMALL_PERCENT } else { BETTER_PERCENT };
     if let Some((used, saves)) = &used
-        && *saves >= (AS_BEFORE * before.0).max(GAIN_PERCENT_MIN)
+        && *saves >= (AS_BEFORE * before.0).max(known.least.gain)
         && !was_small
     {
         return Some(Verdict { dictionary: Some(Arc::clone(used)), saves_percent: *saves });
@@ -165,13 +187,13 @@ pub fn decide(
     {
         made = Some((found_saves, Arc::new(found)));
     }
-    let kept = used.filter(|(_, saves)| *saves >= GAIN_PERCENT_KEPT);
+    let kept = used.filter(|(_, saves)| *saves >= known.least.kept);
     let kept = kept.filter(|(_, saves)| {
         made.as_ref().is_none_or(|(made_saves, _)| *made_saves < saves + better)
     });
     let (dictionary, saves_percent) = match (kept, made) {
         (Some((used, saves)), _) => (Some(used), saves),
-        (None, Some((saves, made))) => ((saves >= GAIN_PERCENT_MIN).then_some(made), saves),
+        (None, Some((saves, made))) => ((saves >= known.least.gain).then_some(made), saves),
         (None, None) => (None, 0.0),
     };
     Some(Verdict { dictionary, saves_percent })
@@ -183,7 +205,7 @@ fn pieces_for(raw_bytes: u64) -> usize {
 }
 
 /// The length of a dictionary in a file.
-fn stored_bytes(dictionary: &Dictionary) -> usize {
+pub fn dictionary_bytes(dictionary: &Dictionary) -> usize {
     put_dictionary_frame(dictionary, &mut Vec::new())
 }
 
@@ -273,7 +295,7 @@ impl Samples {
             // Whether a table of so little is smaller with its copy is soon found out.
             let with = || {
                 let blocks = compressed_bytes(level, &blocks, Some(given))?;
-                Some(blocks + stored_bytes(given))
+                Some(blocks + dictionary_bytes(given))
             };
             let pays = || Some(with()? < compressed_bytes(level, &blocks, None)?);
             return (!ended || pays() == Some(true)).then(|| Arc::clone(given));

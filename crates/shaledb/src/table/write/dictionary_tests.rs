@@ -424,7 +424,7 @@ fn where_a_cheaper_codec_is_chosen_blocks_bring_their_dictionary_for_themselves(
 
 #[test]
 fn a_search_that_was_in_vain_is_not_repeated() {
-    let known = |saved| Used { dictionary: None, saved };
+    let known = |saved| Used { dictionary: None, saved, least: Least::USUAL };
     assert!(Used::default().may_find_more(2.5, 1 << 20) && !Used::default().may_find_more(2.4, 1));
     assert!(!known((4.0, 1 << 20)).may_find_more(3.5, 1 << 20));
     // Of other data, and where its own bytes are a smaller share.
