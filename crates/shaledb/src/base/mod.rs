@@ -8,6 +8,7 @@ pub mod error;
 pub mod config;
 pub mod cursor;
 pub mod rank;
+pub mod prefetch;
 pub mod ranges;
 pub mod shards;
 pub mod stats;

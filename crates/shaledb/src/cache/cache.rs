@@ -8,6 +8,7 @@
 
 use super::frames::{FRAME_BYTES, Frames, Slot, Spot};
 use super::steps::Steps;
+use crate::base::prefetch;
 use crate::fs::process::{Process, process};
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 use std::hash::{BuildHasher, Hasher};
@@ -94,6 +95,26 @@ impl<V: Weigh> Cache<V> {
         let held = self.inner.get(&key())?;
         slot.set(held.spot);
         Some(held.value)
+    }
+
+    /// Begins to load from memory what [`Cache::get_at`] and its caller will read of the values of
+    /// these slots, for who asks for one after the other and calls this at each: of the farthest
+    /// its frame, of the one before, whose frame is here by now, the value, and of the nearest what
+    /// `refers` asks for.
+    #[inline]
+    pub fn prepare(&self, [nearest, next, farthest]: [Option<&Slot>; 3], refers: impl FnOnce(&V)) {
+        if !self.process.is_this() {
+            return;
+        }
+        if let Some(slot) = farthest {
+            self.frames.prepare(slot.get());
+        }
+        if let Some(slot) = next {
+            self.frames.look(slot.get(), |value| prefetch::counted(Arc::as_ptr(value)));
+        }
+        if let Some(slot) = nearest {
+            self.frames.look(slot.get(), |value| refers(value));
+        }
     }
 
     /// Whether a value is held, without having used it.

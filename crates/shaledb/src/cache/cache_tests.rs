@@ -201,6 +201,25 @@ fn a_slot_finds_what_the_cache_has_and_nothing_else() {
 }
 
 #[test]
+fn what_is_made_ready_is_what_a_slot_has() {
+    let cache = Cache::new(1 << 20);
+    let slots: Vec<Slot> = (0..4).map(|_| Slot::default()).collect();
+    for (at, slot) in slots.iter().enumerate().take(3) {
+        cache.insert(slot, key(at as u64), Arc::new(Bytes(1000 + at)));
+    }
+    let ready = |nearest: usize| {
+        let mut seen = None;
+        let three = [0, 1, 2].map(|after| slots.get(nearest + after));
+        cache.prepare(three, |value: &Bytes| seen = Some(value.0));
+        seen
+    };
+    assert_eq!([0, 2, 3, 4].map(ready), [Some(1000), Some(1002), None, None]);
+    // Another's place.
+    cache.insert(&Slot::default(), key(2), Arc::new(Bytes(1)));
+    assert_eq!(ready(2), None);
+}
+
+#[test]
 fn what_is_found_by_slots_survives_a_flood() {
     // All of the hot ones are used whenever so many others have come: each time, or seldom.
     for pause in [1, 150] {

@@ -5,6 +5,7 @@
 //! in, and the frame's generation. A frame's generation changes whenever its value leaves, before
 //! the next one comes. So a slot that is out of date finds nothing, and never another's value.
 
+use crate::base::prefetch;
 use crate::base::rank;
 use crate::base::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
@@ -195,6 +196,27 @@ impl<V> Frames<V> {
             frame.used.store(epoch, Relaxed);
         }
         Some((value, first))
+    }
+
+    /// Begins to load the frame.
+    #[inline]
+    pub fn prepare(&self, spot: Spot) {
+        if let Some(frame) = self.frame(spot.frame()) {
+            prefetch::line(frame);
+        }
+    }
+
+    /// Has `look` at the value, if it is still there, without having used it.
+    #[inline]
+    pub fn look(&self, spot: Spot, look: impl FnOnce(&Arc<V>)) {
+        let frame = if spot == Spot::default() { None } else { self.frame(spot.frame()) };
+        let Some(frame) = frame else { return };
+        if let Ok(place) = frame.value.try_read()
+            && let Some(value) = place.as_ref()
+            && frame.generation.load(Acquire) == spot.generation()
+        {
+            look(value);
+        }
     }
 
     /// How many values there are.

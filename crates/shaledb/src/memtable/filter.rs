@@ -9,9 +9,9 @@
 //! so that nobody waits for all of it; it excludes nothing until it has all.
 
 use super::list_cursor::ListCursor;
-use super::node::prefetch;
 use super::skiplist::SkipList;
 use crate::base::coding;
+use crate::base::prefetch;
 use crate::base::rank;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
@@ -135,7 +135,7 @@ impl Filter {
                     break;
                 }
                 *place = self.place(coding::hash(at.key()));
-                prefetch(place.0);
+                prefetch::line(place.0);
                 at.next();
             }
             places.iter().for_each(|(word, bits)| word.add(*bits));

@@ -7,7 +7,8 @@
 //! These are hints: a node may be missing, and whoever follows a hint sees by the list itself
 //! whether it was good. They belong to whoever holds the finger of the list.
 
-use super::node::{Node, prefetch};
+use super::node::Node;
+use crate::base::prefetch;
 
 /// The nodes that are in the hints have at least so many links: one in eight.
 pub(super) const HINT_HEIGHT: usize = 4;
@@ -84,9 +85,9 @@ impl Hints {
         let place = self.firsts.partition_point(|&first| first < head).checked_sub(1)?;
         let leaf = &self.leaves[self.order[place] as usize];
         // All cache lines that the search may come to, at once.
-        prefetch(&raw const leaf.heads[LEAF / 2]);
-        prefetch(&raw const leaf.nodes[0]);
-        prefetch(&raw const leaf.nodes[LEAF / 2]);
+        prefetch::line(&raw const leaf.heads[LEAF / 2]);
+        prefetch::line(&raw const leaf.nodes[0]);
+        prefetch::line(&raw const leaf.nodes[LEAF / 2]);
         let at = leaf.heads[..leaf.used].partition_point(|&other| other < head);
         Some(leaf.nodes[at - 1])
     }

@@ -19,8 +19,9 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 use std::sync::OnceLock;
 
 use super::hints::HINT_HEIGHT;
-use super::node::{Node, Target, link, node_key, prefetch};
+use super::node::{Node, Target, link, node_key};
 use crate::base::key;
+use crate::base::prefetch;
 use crate::base::rank;
 use crate::base::sync::Mutex;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -246,7 +247,7 @@ impl Builder {
             }
             // SAFETY: a next node on this level has a link on it.
             let key = unsafe {
-                prefetch(link(next, HINT_HEIGHT - 1).next.load(Ordering::Acquire));
+                prefetch::line(link(next, HINT_HEIGHT - 1).next.load(Ordering::Acquire));
                 node_key(next)
             };
             self.passed = self.passed.max(head);

@@ -2,11 +2,10 @@
 
 use std::ptr;
 
-use super::node::{
-    HEIGHT_SHIFT, MemEntry, Node, Target, kind_of, link, node_entry, node_key, prefetch,
-};
+use super::node::{HEIGHT_SHIFT, MemEntry, Node, Target, kind_of, link, node_entry, node_key};
 use super::skiplist::SkipList;
 use crate::base::key::{self, Kind, SeqNo};
+use crate::base::prefetch;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 
@@ -81,7 +80,7 @@ unsafe fn node_after(node: *const Node) -> *const Node {
             // Walking is a chain of cache misses; the upper links let some of them overlap.
             let height = ((*next).sizes >> HEIGHT_SHIFT) as usize % (1 << 5);
             for level in 0..height.min(AHEAD_LEVELS) {
-                prefetch(link(next, level).next.load(Ordering::Relaxed));
+                prefetch::line(link(next, level).next.load(Ordering::Relaxed));
             }
         }
         next

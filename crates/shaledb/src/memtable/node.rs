@@ -176,19 +176,6 @@ pub(super) unsafe fn next_before(
     }
 }
 
-/// Asks for the cache line at `pointer`, which may be any address.
-#[inline]
-pub(super) fn prefetch<T>(pointer: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch reads nothing that the program could observe.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(pointer.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = pointer;
-}
-
 /// The height of the `index`-th node: on each level half as many nodes as on the one below.
 #[inline]
 pub(super) fn height_of(index: u64) -> usize {

@@ -34,9 +34,10 @@ use super::hints::{HINT_HEIGHT, Hints};
 use super::landmarks::{Landmarks, NEAR};
 use super::node::{
     HEIGHT_MAX, HEIGHT_SHIFT, Link, Node, Target, VALUE_SHIFT, height_of, link, next_before,
-    node_key, prefetch,
+    node_key,
 };
 use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
+use crate::base::prefetch;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// A list of so many levels is worth hints (a smaller one is cached). Tests have hints early.
@@ -225,7 +226,7 @@ impl SkipList {
             }
             return None;
         };
-        prefetch(next);
+        prefetch::line(next);
         let node = self.new_node(target, value, height);
         for (level, &place) in places[..height].iter().enumerate() {
             // SAFETY: a place is a node of this list before the target; `node` has `height` links.
@@ -293,7 +294,7 @@ impl SkipList {
     ) -> *mut Node {
         // SAFETY: by the caller.
         unsafe { self.find_splice(splice, target, height) };
-        prefetch(splice.next[0]);
+        prefetch::line(splice.next[0]);
         let node = self.new_node(target, value, height);
         for level in 0..height {
             // SAFETY: the splice's nodes are of this list; `node` has `height` links.

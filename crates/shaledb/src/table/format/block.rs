@@ -16,8 +16,8 @@
 //! With tag width 0 every entry is a put with the base sequence number. [`Block::parse`] checks all
 //! bounds once; after that no access can leave the image.
 
-use super::prefetch;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, head};
+use crate::base::prefetch;
 use crate::cache::Weigh;
 use std::sync::Arc;
 
@@ -340,6 +340,16 @@ impl Block {
         } else {
             // What follows the suffix is not part of it.
             word & !(u64::MAX >> (8 * length))
+        }
+    }
+
+    /// Begins to load what the first step through it reads: keys, what is kept of each entry, and
+    /// the first value.
+    #[inline]
+    pub fn prepare(&self) {
+        prefetch::spread(&self.bytes[self.suffix_start..]);
+        if let Some(first) = self.bytes.first() {
+            prefetch::line(first);
         }
     }
 

@@ -13,7 +13,6 @@ mod file_name;
 pub mod compress;
 mod frame;
 mod footer;
-mod prefetch;
 pub(super) mod block;
 pub(super) mod block_builder;
 mod raw_block;

@@ -27,7 +27,7 @@ const READAHEAD_BYTES_MIN: usize = 64 * 1024;
 /// One cursor reads ahead at most this share of the memory (if that is not less than the first
 /// read-ahead): one in so many. Many may be open.
 const READAHEAD_SHARE: u64 = 256;
-/// After how many blocks in a row reading ahead begins.
+/// After how many blocks in a row reading ahead begins, from storage or from memory.
 const SEQUENTIAL_BLOCKS: u32 = 2;
 
 /// What keys mostly have at most beside a common prefix.
@@ -67,6 +67,8 @@ pub struct TableCursor {
     block: Arc<Block>,
     /// The number of `block`; `usize::MAX` while there is none.
     block_at: usize,
+    /// How many times in a row the next block was the one after it.
+    forward: u32,
     /// The entry within the block; not valid if it is no entry of the block.
     entry: usize,
     /// The key here, if the block's keys have a common prefix.
@@ -150,6 +152,7 @@ impl TableCursor {
             // A thread that ends has none any more.
             block: NO_BLOCK.try_with(Arc::clone).unwrap_or_default(),
             block_at: usize::MAX,
+            forward: 0,
             entry: 0,
             key: Vec::new(),
             window: Window::default(),
@@ -258,9 +261,13 @@ impl TableCursor {
             return Ok(());
         }
         let from = std::mem::replace(&mut self.block_at, usize::MAX);
+        self.forward = if from.wrapping_add(1) == at { self.forward.saturating_add(1) } else { 0 };
         if self.following.is_some() && self.follow(at)? {
             self.arrive(at);
             return Ok(());
+        }
+        if self.forward >= SEQUENTIAL_BLOCKS {
+            self.table.prepare_after(index, at);
         }
         if let Some(block) = self.table.block_in_memory(index, at) {
             self.table.shared().recorder.add(Counter::DataHits, 1);

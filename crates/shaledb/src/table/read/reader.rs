@@ -186,6 +186,13 @@ impl Table {
         self.shared.cache.get_at(&table.slots[at], key)
     }
 
+    /// Begins to load from memory those blocks after `at` that the cache has.
+    #[inline]
+    pub(super) fn prepare_after(&self, table: &TableIndex, at: usize) {
+        let slots = [1, 2, 3].map(|after| table.slots.get(at + after));
+        self.shared.cache.prepare(slots, Block::prepare);
+    }
+
     /// Gives a data block to the cache.
     pub(super) fn keep_in_memory(&self, table: &TableIndex, at: usize, block: &Arc<Block>) {
         let key = self.cache_key(table.index.info(at).handle);
