@@ -18,13 +18,16 @@ pub fn spread(bytes: &[u8]) {
     }
 }
 
-/// Begins to load a value that has one allocation with the counters before it, as that of an `Arc`.
+/// Begins to load a value and the two counters before it, which an `Arc` has there if the value is
+/// not aligned to more than these take.
 #[inline]
 pub fn counted<T>(value: *const T) {
-    const COUNTERS_BYTES: usize = 2 * size_of::<usize>();
-    let first = value.cast::<u8>().wrapping_sub(COUNTERS_BYTES);
-    for at in (0..COUNTERS_BYTES + size_of::<T>()).step_by(LINE_BYTES).take(LINES_MAX) {
-        line(first.wrapping_add(at));
+    let counters = 2 * size_of::<usize>();
+    let first = value.cast::<u8>().wrapping_sub(counters);
+    let in_line = first.addr() % LINE_BYTES;
+    let bytes = in_line + counters + size_of::<T>();
+    for at in (0..bytes).step_by(LINE_BYTES).take(LINES_MAX) {
+        line(first.wrapping_sub(in_line).wrapping_add(at));
     }
 }
 
@@ -39,4 +42,23 @@ pub fn line<T>(pointer: *const T) {
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = pointer;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn any_address_may_be_asked_for() {
+        let bytes = vec![1u8; 5000];
+        for length in [0, 1, 63, 64, 65, 1024, 1025, 5000] {
+            spread(&bytes[..length]);
+        }
+        for address in [0, 8, usize::MAX] {
+            line(std::ptr::without_provenance::<u64>(address));
+            counted(std::ptr::without_provenance::<[u64; 16]>(address));
+        }
+        counted(Arc::as_ptr(&Arc::new([0u64; 16])));
+    }
 }

@@ -103,7 +103,8 @@ impl<V: Weigh> Cache<V> {
     /// `refers` asks for.
     #[inline]
     pub fn prepare(&self, [nearest, next, farthest]: [Option<&Slot>; 3], refers: impl FnOnce(&V)) {
-        if !self.process.is_this() {
+        // Other processors are not asked for memory: it would only cost.
+        if !cfg!(target_arch = "x86_64") || !self.process.is_this() {
             return;
         }
         if let Some(slot) = farthest {

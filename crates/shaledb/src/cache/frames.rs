@@ -201,7 +201,9 @@ impl<V> Frames<V> {
     /// Begins to load the frame.
     #[inline]
     pub fn prepare(&self, spot: Spot) {
-        if let Some(frame) = self.frame(spot.frame()) {
+        if spot != Spot::default()
+            && let Some(frame) = self.frame(spot.frame())
+        {
             prefetch::line(frame);
         }
     }
@@ -211,6 +213,10 @@ impl<V> Frames<V> {
     pub fn look(&self, spot: Spot, look: impl FnOnce(&Arc<V>)) {
         let frame = if spot == Spot::default() { None } else { self.frame(spot.frame()) };
         let Some(frame) = frame else { return };
+        // Not locked in vain: it may be another's by now.
+        if frame.generation.load(Relaxed) != spot.generation() {
+            return;
+        }
         if let Ok(place) = frame.value.try_read()
             && let Some(value) = place.as_ref()
             && frame.generation.load(Acquire) == spot.generation()

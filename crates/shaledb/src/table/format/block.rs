@@ -343,11 +343,11 @@ impl Block {
         }
     }
 
-    /// Begins to load what the first step through it reads: keys, what is kept of each entry, and
-    /// the first value.
+    /// Begins to load what steps through it read first: the keys and what is kept of each entry, or
+    /// samples of these if they are long, and the first value.
     #[inline]
     pub fn prepare(&self) {
-        prefetch::spread(&self.bytes[self.suffix_start..]);
+        prefetch::spread(&self.bytes[self.prefix_start..]);
         if let Some(first) = self.bytes.first() {
             prefetch::line(first);
         }

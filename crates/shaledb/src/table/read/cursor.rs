@@ -1,10 +1,10 @@
 //! A user's cursor over one table: both directions, through the cache, reading ahead once blocks
 //! are asked for one after the other.
 //!
-//! Blocks that lie in the cache are taken from it. Others are read one by one; after two in a row
-//! several are read at once, at first 64 KiB of them, then twice as many each time up to the bound.
-//! Each is decoded once, when it is reached. Blocks go into the cache only if the caller wants so;
-//! else the memory of the last one is used for the next.
+//! Blocks that lie in the cache are taken from it, and asked for from memory ahead. Others are read
+//! one by one; after two in a row several are read at once, at first 64 KiB of them, then twice as
+//! many each time up to the bound. Each is decoded once, when it is reached. Blocks go into the
+//! cache only if the caller wants so; else the memory of the last one is used for the next.
 //!
 //! A scan that goes on forward beyond that is read ahead in batches, with the help of idle threads
 //! ([`super::ahead`]). If its range holds more than the cache, it then no longer fills the cache:
@@ -67,7 +67,7 @@ pub struct TableCursor {
     block: Arc<Block>,
     /// The number of `block`; `usize::MAX` while there is none.
     block_at: usize,
-    /// How many times in a row the next block was the one after it.
+    /// How many times in a row the next block was the one after it; a table's first counts as one.
     forward: u32,
     /// The entry within the block; not valid if it is no entry of the block.
     entry: usize,
