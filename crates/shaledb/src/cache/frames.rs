@@ -68,7 +68,7 @@ impl Slot {
 }
 
 #[derive(Debug)]
-struct Frame<V> {
+pub(super) struct Frame<V> {
     /// Changed by who puts a value in and by who takes it out. Who finds it held goes by the key.
     /// (What swaps pointers without a lock would look at all threads at each change.)
     value: RwLock<Option<Arc<V>>>,
@@ -181,15 +181,7 @@ impl<V> Frames<V> {
     /// epoch.
     #[inline]
     pub fn get(&self, spot: Spot) -> Option<(Arc<V>, bool)> {
-        if spot == Spot::default() {
-            return None;
-        }
-        let frame = self.frame(spot.frame())?;
-        let value = frame.value.try_read().ok()?.as_ref().map(Arc::clone)?;
-        // Looked at after the value: if that is a later one, its generation is seen as well.
-        if frame.generation.load(Acquire) != spot.generation() {
-            return None;
-        }
+        let (frame, value) = self.look(spot, Arc::clone)?;
         let epoch = self.epoch.load(Relaxed);
         let first = frame.used.load(Relaxed) != epoch;
         if first {
@@ -208,21 +200,23 @@ impl<V> Frames<V> {
         }
     }
 
-    /// Has `look` at the value, if it is still there, without having used it.
+    /// The value's frame, and what `look` makes of the value that was put there, if it still is.
+    /// That is no use of it.
     #[inline]
-    pub fn look(&self, spot: Spot, look: impl FnOnce(&Arc<V>)) {
-        let frame = if spot == Spot::default() { None } else { self.frame(spot.frame()) };
-        let Some(frame) = frame else { return };
+    pub fn look<T>(&self, spot: Spot, look: impl FnOnce(&Arc<V>) -> T) -> Option<(&Frame<V>, T)> {
+        if spot == Spot::default() {
+            return None;
+        }
+        let frame = self.frame(spot.frame())?;
+        let is_its = |order| frame.generation.load(order) == spot.generation();
         // Not locked in vain: it may be another's by now.
-        if frame.generation.load(Relaxed) != spot.generation() {
-            return;
+        if !is_its(Relaxed) {
+            return None;
         }
-        if let Ok(place) = frame.value.try_read()
-            && let Some(value) = place.as_ref()
-            && frame.generation.load(Acquire) == spot.generation()
-        {
-            look(value);
-        }
+        let place = frame.value.try_read().ok()?;
+        // Looked at while the value stays: if that is a later one, its generation is seen as well.
+        let value = place.as_ref().filter(|_| is_its(Acquire))?;
+        Some((frame, look(value)))
     }
 
     /// How many values there are.

@@ -64,6 +64,14 @@ fn open_with(env: &Env, codecs: Codecs) -> (Db, Tree) {
     (db, tree)
 }
 
+/// Names that all rows have, of which blocks gain by a dictionary if they are small.
+fn filled(env: &Env) -> (Db, Tree) {
+    let (db, tree) = open(env);
+    fill(&tree, 60_000, 15);
+    db.compact().unwrap();
+    (db, tree)
+}
+
 /// Chooses as if so many bytes of the last level were read each second, and so many blocks of it by
 /// look-ups, for long enough that it is rewritten.
 fn read(db: &Db, tree: &Tree, scanned: f64, apart: f64) {
@@ -105,10 +113,7 @@ fn has(tree: &Tree) -> (Vec<Option<u32>>, u64) {
 
 #[test]
 fn look_ups_get_small_blocks_with_a_dictionary() {
-    let env = memory();
-    let (db, tree) = open(&env);
-    fill(&tree, 60_000, 15);
-    db.compact().unwrap();
+    let (db, tree) = filled(&memory());
     let (before, files) = (state(&tree), db.stats().space_used);
     assert!(before.0.is_none() && before.1.is_some() && before.2 == 16 << 10, "{before:?}");
     read(&db, &tree, 0.0, 1e5);
@@ -133,9 +138,7 @@ fn look_ups_get_small_blocks_with_a_dictionary() {
 #[test]
 fn what_is_only_read_is_tried_as_well() {
     let env = memory();
-    let (db, tree) = open(&env);
-    fill(&tree, 60_000, 15);
-    db.compact().unwrap();
+    let (db, _) = filled(&env);
     db.close().unwrap();
     let (db, tree) = open(&env);
     assert!(matches!(tree.inner.levels.lock().learned.dictionary(), TreeDictionary::NotLookedFor));
